@@ -1,0 +1,96 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// Applied to every target of ours: what compiles with a warning does not compile.
+let strict: [SwiftSetting] = [
+  .treatAllWarnings(as: .error),
+  .enableUpcomingFeature("ExistentialAny"),
+]
+
+let package = Package(
+  name: "antiphon",
+  products: [
+    .executable(name: "AudioEngine", targets: ["AudioEngine"]),
+    .executable(name: "Router", targets: ["Router"]),
+  ],
+  dependencies: [
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+    .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
+    .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+    .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
+    .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0"),
+    .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+    .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+  ],
+  targets: [
+    // Shared by both processes; a change here is a change to both.
+    .target(name: "WireProtocol", swiftSettings: strict),
+
+    // C libraries, each seen by one wrapper file only.
+    .systemLibrary(
+      name: "CFFmpeg", path: "Sources/AudioEngine/CLibraries/CFFmpeg", pkgConfig: "libavformat",
+      providers: [.apt(["libavformat-dev", "libavcodec-dev", "libavutil-dev", "libswresample-dev"])]
+    ),
+    .systemLibrary(
+      name: "COpus", path: "Sources/AudioEngine/CLibraries/COpus", pkgConfig: "opus",
+      providers: [.apt(["libopus-dev"])]
+    ),
+    .systemLibrary(
+      name: "COgg", path: "Sources/Router/CLibraries/COgg", pkgConfig: "ogg",
+      providers: [.apt(["libogg-dev"])]
+    ),
+
+    // AudioEngine owns the sound.
+    .target(
+      name: "AudioEngineCore",
+      dependencies: [
+        "WireProtocol", "CFFmpeg", "COpus",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        .product(name: "AsyncHTTPClient", package: "async-http-client"),
+        .product(name: "Hummingbird", package: "hummingbird"),
+        .product(name: "Logging", package: "swift-log"),
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+      ],
+      path: "Sources/AudioEngine", exclude: ["Main", "CLibraries"], swiftSettings: strict
+    ),
+    .executableTarget(
+      name: "AudioEngine", dependencies: ["AudioEngineCore"],
+      path: "Sources/AudioEngine/Main", swiftSettings: strict
+    ),
+
+    // Router owns the people.
+    .target(
+      name: "RouterCore",
+      dependencies: [
+        "WireProtocol", "COgg",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        .product(name: "Collections", package: "swift-collections"),
+        .product(name: "Hummingbird", package: "hummingbird"),
+        .product(name: "Logging", package: "swift-log"),
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOHTTP1", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "NIOWebSocket", package: "swift-nio"),
+        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+      ],
+      path: "Sources/Router", exclude: ["Main", "CLibraries"],
+      resources: [.copy("Playground/Resources")], swiftSettings: strict
+    ),
+    .executableTarget(
+      name: "Router", dependencies: ["RouterCore"],
+      path: "Sources/Router/Main", swiftSettings: strict
+    ),
+
+    .testTarget(
+      name: "WireProtocolTests", dependencies: ["WireProtocol"], swiftSettings: strict),
+    .testTarget(
+      name: "AudioEngineTests", dependencies: ["AudioEngineCore"], swiftSettings: strict),
+    .testTarget(
+      name: "RouterTests",
+      dependencies: ["RouterCore", .product(name: "NIOEmbedded", package: "swift-nio")],
+      swiftSettings: strict),
+  ],
+  swiftLanguageModes: [.v6]
+)

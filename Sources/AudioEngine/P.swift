@@ -1,0 +1,3 @@
+import Hummingbird
+import AsyncHTTPClient
+import ArgumentParser

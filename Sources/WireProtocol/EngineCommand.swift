@@ -1,0 +1,252 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// What a router, or an operator over HTTP, asks of the engine.
+public struct EngineCommand: Sendable, Equatable {
+  /// Repeated by the answer.
+  public var requestID: String?
+  public var action: Action
+
+  /// The commands of version 1 that this version carries out.
+  public enum Action: Sendable, Equatable {
+    case session(SessionID, SessionAction)
+    /// List a folder below the media root.
+    case media(path: String)
+  }
+
+  /// What can be asked of one session.
+  public enum SessionAction: Sendable, Equatable {
+    case play(PlayRequest)
+    case pause
+    case resume
+    case stop
+    case seek(positionMilliseconds: Int)
+    case volume(Double)
+    case status
+  }
+
+  public init(requestID: String? = nil, action: Action) {
+    self.requestID = requestID
+    self.action = action
+  }
+
+  public init(_ sessionID: SessionID, _ action: SessionAction, requestID: String? = nil) {
+    self.init(requestID: requestID, action: .session(sessionID, action))
+  }
+}
+
+/// What to play and how.
+public struct PlayRequest: Codable, Sendable, Equatable {
+  public var url: String
+  /// Where to begin, in milliseconds from the source's start.
+  public var startMilliseconds: Int
+  /// Linear gain, 0 to 10.
+  public var volume: Double
+  public var loop: Bool
+  /// Begin paused at the first packet.
+  public var paused: Bool
+
+  public init(
+    url: String, startMilliseconds: Int = 0, volume: Double = 1, loop: Bool = false, paused: Bool = false
+  ) {
+    self.url = url
+    self.startMilliseconds = startMilliseconds
+    self.volume = volume
+    self.loop = loop
+    self.paused = paused
+  }
+}
+
+extension EngineCommand {
+  /// Reads one command.
+  ///
+  /// - Parameters:
+  ///   - json: one JSON object.
+  ///   - type: the command's type, where the door gives it (an HTTP path) and the object does not.
+  ///   - sessionID: the session, where the door gives it.
+  /// - Throws: `CommandError`, which names the field that was wrong and keeps the `request_id` where
+  ///   there was one, so that the asker can be answered.
+  public static func decode(
+    _ json: some Sequence<UInt8>, type: String? = nil, sessionID: SessionID? = nil
+  ) throws(CommandError) -> EngineCommand {
+    let decoder = JSONDecoder()
+    let data = Data(json)
+    let envelope: Envelope
+    do {
+      envelope = try decoder.decode(Envelope.self, from: data)
+    } catch {
+      throw CommandError(report: ErrorReport(decoding: error))
+    }
+    do {
+      decoder.userInfo[.commandType] = type
+      decoder.userInfo[.commandSessionID] = sessionID
+      return try decoder.decode(EngineCommand.self, from: data)
+    } catch {
+      throw CommandError(
+        requestID: envelope.request_id, sessionID: sessionID ?? envelope.name.flatMap { try? SessionID($0) },
+        report: ErrorReport(decoding: error))
+    }
+  }
+
+  /// The command as one line with its newline.
+  public func encodedLine() -> [UInt8] {
+    // Encoding a value made of strings and finite numbers cannot fail.
+    var line = (try? JSONEncoder().encode(self)).map(Array.init) ?? []
+    line.append(UInt8(ascii: "\n"))
+    return line
+  }
+
+  /// What an answer needs even where the rest of the command is wrong.
+  private struct Envelope: Decodable {
+    var request_id: String?
+    var session_id: String?
+    var channel_id: String?
+    var name: String? { session_id ?? channel_id }
+  }
+}
+
+/// A command that was refused before it reached a session.
+public struct CommandError: Error, Sendable, Equatable {
+  public var requestID: String?
+  public var sessionID: SessionID?
+  public var report: ErrorReport
+
+  public init(requestID: String? = nil, sessionID: SessionID? = nil, report: ErrorReport) {
+    self.requestID = requestID
+    self.sessionID = sessionID
+    self.report = report
+  }
+}
+
+extension CodingUserInfoKey {
+  fileprivate static let commandType = CodingUserInfoKey(rawValue: "antiphon.type")!
+  fileprivate static let commandSessionID = CodingUserInfoKey(rawValue: "antiphon.session")!
+}
+
+extension EngineCommand: Codable {
+  private enum Key: String, CodingKey {
+    case type, path, url, volume, loop, paused, level, filters, score
+    case requestID = "request_id"
+    case sessionID = "session_id"
+    case channelID = "channel_id"
+    case startMilliseconds = "start_ms"
+    case endMilliseconds = "end_ms"
+    case positionMilliseconds = "position_ms"
+  }
+
+  public init(from decoder: any Decoder) throws {
+    let fields = try decoder.container(keyedBy: Key.self)
+    requestID = try fields.decodeIfPresent(String.self, forKey: .requestID)
+    if let requestID, requestID.count > WireLimits.maximumRequestIDLength {
+      throw ErrorReport.field("request_id", "has over \(WireLimits.maximumRequestIDLength) characters")
+    }
+    let type =
+      try decoder.userInfo[.commandType] as? String ?? fields.decode(String.self, forKey: .type)
+    if type == "media" {
+      action = .media(path: try fields.decodeIfPresent(String.self, forKey: .path) ?? "")
+      return
+    }
+    let sessionAction = try Self.sessionAction(type, fields)
+    action = .session(try Self.sessionID(decoder, fields), sessionAction)
+  }
+
+  private static func sessionID(
+    _ decoder: any Decoder, _ fields: KeyedDecodingContainer<Key>
+  ) throws -> SessionID {
+    if let given = decoder.userInfo[.commandSessionID] as? SessionID { return given }
+    if fields.contains(.sessionID) { return try fields.decode(SessionID.self, forKey: .sessionID) }
+    if fields.contains(.channelID) { return try fields.decode(SessionID.self, forKey: .channelID) }
+    throw ErrorReport.field("session_id", "is missing")
+  }
+
+  private static func sessionAction(
+    _ type: String, _ fields: KeyedDecodingContainer<Key>
+  ) throws -> SessionAction {
+    switch type {
+    case "play": return .play(try playRequest(fields))
+    case "pause": return .pause
+    case "resume": return .resume
+    case "stop": return .stop
+    case "seek": return .seek(positionMilliseconds: try milliseconds(.positionMilliseconds, fields))
+    case "volume": return .volume(try volume(fields.decode(Double.self, forKey: .level), field: "level"))
+    case "status": return .status
+    case "prepare", "filters": throw ErrorReport.notYet("the command \(type)")
+    default:
+      throw ErrorReport(
+        .invalidCommand, "the command type is \(type.debugDescription)",
+        hint: "use play, pause, resume, stop, seek, volume, status or media", stage: .command)
+    }
+  }
+
+  private static func playRequest(_ fields: KeyedDecodingContainer<Key>) throws -> PlayRequest {
+    for field in [Key.filters, .score, .endMilliseconds] where fields.contains(field) {
+      throw ErrorReport.notYet("the field \(field.rawValue)")
+    }
+    let start =
+      fields.contains(.startMilliseconds) ? try milliseconds(.startMilliseconds, fields) : 0
+    return PlayRequest(
+      url: try fields.decode(String.self, forKey: .url),
+      startMilliseconds: start,
+      volume: try volume(fields.decodeIfPresent(Double.self, forKey: .volume) ?? 1, field: "volume"),
+      loop: try fields.decodeIfPresent(Bool.self, forKey: .loop) ?? false,
+      paused: try fields.decodeIfPresent(Bool.self, forKey: .paused) ?? false)
+  }
+
+  /// A position: not negative, and below the 49 days that a u32 of milliseconds holds.
+  private static func milliseconds(_ key: Key, _ fields: KeyedDecodingContainer<Key>) throws -> Int {
+    let value = try fields.decode(Double.self, forKey: key)
+    guard value >= 0, value <= Double(UInt32.max) else {
+      throw ErrorReport.field(key.rawValue, "is \(value), not 0 to \(UInt32.max)")
+    }
+    return Int(value)
+  }
+
+  private static func volume(_ value: Double, field: String) throws -> Double {
+    guard WireLimits.volumeRange.contains(value) else {
+      throw ErrorReport.field(field, "is \(value), not 0 to 10")
+    }
+    return value
+  }
+
+  public func encode(to encoder: any Encoder) throws {
+    var fields = encoder.container(keyedBy: Key.self)
+    try fields.encodeIfPresent(requestID, forKey: .requestID)
+    switch action {
+    case .media(let path):
+      try fields.encode("media", forKey: .type)
+      try fields.encode(path, forKey: .path)
+    case .session(let sessionID, let action):
+      try fields.encode(sessionID, forKey: .sessionID)
+      try fields.encode(action.name, forKey: .type)
+      switch action {
+      case .play(let request):
+        try fields.encode(request.url, forKey: .url)
+        try fields.encode(request.startMilliseconds, forKey: .startMilliseconds)
+        try fields.encode(request.volume, forKey: .volume)
+        try fields.encode(request.loop, forKey: .loop)
+        try fields.encode(request.paused, forKey: .paused)
+      case .seek(let position): try fields.encode(position, forKey: .positionMilliseconds)
+      case .volume(let level): try fields.encode(level, forKey: .level)
+      case .pause, .resume, .stop, .status: break
+      }
+    }
+  }
+}
+
+extension EngineCommand.SessionAction {
+  /// The command's `type`.
+  public var name: String {
+    switch self {
+    case .play: "play"
+    case .pause: "pause"
+    case .resume: "resume"
+    case .stop: "stop"
+    case .seek: "seek"
+    case .volume: "volume"
+    case .status: "status"
+    }
+  }
+}

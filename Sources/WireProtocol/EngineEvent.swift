@@ -1,0 +1,148 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// What the engine tells its routers (`docs/wire-protocol.md`, "Events").
+public struct EngineEvent: Sendable, Equatable {
+  public var sessionID: SessionID?
+  /// The command this answers.
+  public var requestID: String?
+  public var body: Body
+
+  public enum Body: Sendable, Equatable {
+    case hello(Hello)
+    case extracting(url: String)
+    case ready(Ready)
+    case playing(Anchor)
+    case paused(positionMilliseconds: Int)
+    case resumed(Anchor)
+    /// Without a due time while paused.
+    case seeked(positionMilliseconds: Int, dueNanoseconds: UInt64?)
+    case rebased(Anchor)
+    case buffering(positionMilliseconds: Int)
+    case stuck(positionMilliseconds: Int, waitedMilliseconds: Int)
+    case dropped(count: Int)
+    case ended(EndReason, positionMilliseconds: Int)
+    case status(SessionSnapshot)
+    case media(MediaListing)
+    case error(ErrorReport)
+  }
+
+  /// The place and time of the session's next packet; each later one is 20 ms on.
+  public struct Anchor: Sendable, Equatable {
+    public var positionMilliseconds: Int
+    /// `CLOCK_MONOTONIC`.
+    public var dueNanoseconds: UInt64
+
+    public init(positionMilliseconds: Int, dueNanoseconds: UInt64) {
+      self.positionMilliseconds = positionMilliseconds
+      self.dueNanoseconds = dueNanoseconds
+    }
+  }
+
+  /// Why a session ended; only `finished` and `loadFailed` let a queue go on.
+  public enum EndReason: String, Codable, Sendable, CaseIterable {
+    case finished, loadFailed, stopped, replaced, cleanup
+
+    public var letsQueueGoOn: Bool { self == .finished || self == .loadFailed }
+  }
+
+  public init(_ body: Body, sessionID: SessionID? = nil, requestID: String? = nil) {
+    self.body = body
+    self.sessionID = sessionID
+    self.requestID = requestID
+  }
+}
+
+/// What was found when a source was opened, and how long each stage took.
+public struct Ready: Codable, Sendable, Equatable {
+  public var url: String
+  public var title: String?
+  public var durationMilliseconds: Int?
+  /// The source's codec, by libavcodec's name: `mp3`, `flac`, `opus`.
+  public var codec: String
+  /// The source's own Opus packets are sent unaltered.
+  public var passthrough: Bool
+  public var timings: Timings
+
+  /// Milliseconds of each stage, from the command to the first packet.
+  public struct Timings: Codable, Sendable, Equatable {
+    public var queued = 0.0
+    public var open = 0.0
+    public var probe = 0.0
+    public var firstPacket = 0.0
+    public var total = 0.0
+
+    public init() {}
+
+    enum CodingKeys: String, CodingKey {
+      case queued, open, probe, total
+      case firstPacket = "first_packet"
+    }
+  }
+
+  public init(
+    url: String, title: String?, durationMilliseconds: Int?, codec: String, passthrough: Bool,
+    timings: Timings
+  ) {
+    self.url = url
+    self.title = title
+    self.durationMilliseconds = durationMilliseconds
+    self.codec = codec
+    self.passthrough = passthrough
+    self.timings = timings
+  }
+
+  enum CodingKeys: String, CodingKey {
+    case url, title, codec, passthrough
+    case durationMilliseconds = "duration_ms"
+    case timings = "timings_ms"
+  }
+}
+
+extension EngineEvent {
+  /// Reads one event's JSON object.
+  public static func decode(_ json: some Sequence<UInt8>) throws -> EngineEvent {
+    try JSONDecoder().decode(EngineEvent.self, from: Data(json))
+  }
+
+  /// The event as a JSON object, without a newline.
+  public func encoded() -> [UInt8] {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = .withoutEscapingSlashes
+    // Encoding a value made of strings and finite numbers cannot fail.
+    return (try? encoder.encode(self)).map(Array.init) ?? []
+  }
+
+  /// The event as one line with its newline.
+  public func encodedLine() -> [UInt8] {
+    var line = encoded()
+    line.append(UInt8(ascii: "\n"))
+    return line
+  }
+}
+
+extension EngineEvent.Body {
+  /// The event's `type`.
+  public var name: String {
+    switch self {
+    case .hello: "hello"
+    case .extracting: "extracting"
+    case .ready: "ready"
+    case .playing: "playing"
+    case .paused: "paused"
+    case .resumed: "resumed"
+    case .seeked: "seeked"
+    case .rebased: "rebased"
+    case .buffering: "buffering"
+    case .stuck: "stuck"
+    case .dropped: "dropped"
+    case .ended: "ended"
+    case .status: "status"
+    case .media: "media"
+    case .error: "error"
+    }
+  }
+}

@@ -1,0 +1,95 @@
+/// What could not be done, why, and what to do about it. The same object on every door:
+/// the `error` event, the body of a refused HTTP request, the WebSocket's answer.
+public struct ErrorReport: Error, Codable, Sendable, Equatable {
+  public var code: ErrorCode
+  /// What was wrong, naming the thing that was.
+  public var message: String
+  /// What to do about it.
+  public var hint: String?
+  public var severity: Severity
+  /// Where on the way from command to sound it failed.
+  public var stage: Stage?
+
+  /// How much an operator should care.
+  public enum Severity: String, Codable, Sendable {
+    /// The asker's to mend: a bad command, a missing file.
+    case common
+    /// Someone else's to mend: a broken file, a server that hangs.
+    case suspicious
+    /// Ours to mend.
+    case fault
+  }
+
+  /// The stages in the order the sound goes through them.
+  public enum Stage: String, Codable, Sendable {
+    case command, queue, resolve, connect, probe, decode, encode, send
+  }
+
+  public init(
+    _ code: ErrorCode, _ message: String, hint: String? = nil, severity: Severity? = nil, stage: Stage? = nil
+  ) {
+    self.code = code
+    self.message = message
+    self.hint = hint
+    self.severity = severity ?? code.usualSeverity
+    self.stage = stage
+  }
+}
+
+extension ErrorReport: CustomStringConvertible {
+  public var description: String { "\(code.rawValue): \(message)" }
+}
+
+/// Every error code and the HTTP status it has (`docs/wire-protocol.md`, "Error codes").
+public enum ErrorCode: String, Codable, Sendable, CaseIterable {
+  case invalidJSON = "invalid_json"
+  case invalidCommand = "invalid_command"
+  case invalidSessionID = "invalid_session_id"
+  case lineTooLong = "line_too_long"
+  case invalidSource = "invalid_source"
+  case unsupported
+  case noSuchSession = "no_such_session"
+  case invalidState = "invalid_state"
+  case superseded
+  case sourceNotFound = "source_not_found"
+  case sourceForbidden = "source_forbidden"
+  case sourceNotAudio = "source_not_audio"
+  case sourceEmpty = "source_empty"
+  case sourceCorrupt = "source_corrupt"
+  case sourceTruncated = "source_truncated"
+  case sourceUnreachable = "source_unreachable"
+  case sourceTimeout = "source_timeout"
+  case sourceTooLarge = "source_too_large"
+  case workersExhausted = "workers_exhausted"
+  case tooManySessions = "too_many_sessions"
+  case queueFull = "queue_full"
+  case engineUnavailable = "engine_unavailable"
+  case `internal`
+
+  public var httpStatus: Int {
+    switch self {
+    case .invalidJSON, .invalidCommand, .invalidSessionID, .invalidSource: 400
+    case .sourceForbidden: 403
+    case .noSuchSession, .sourceNotFound: 404
+    case .invalidState, .superseded, .queueFull: 409
+    case .lineTooLong, .sourceTooLarge: 413
+    case .sourceNotAudio: 415
+    case .sourceEmpty, .sourceCorrupt, .sourceTruncated: 422
+    case .internal: 500
+    case .unsupported: 501
+    case .sourceUnreachable: 502
+    case .workersExhausted, .tooManySessions, .engineUnavailable: 503
+    case .sourceTimeout: 504
+    }
+  }
+
+  var usualSeverity: ErrorReport.Severity {
+    switch self {
+    case .internal: .fault
+    case .sourceCorrupt, .sourceTruncated, .sourceUnreachable, .sourceTimeout, .workersExhausted,
+      .engineUnavailable:
+      .suspicious
+    default: .common
+    }
+  }
+}

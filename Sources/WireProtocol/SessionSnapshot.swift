@@ -1,0 +1,36 @@
+/// One session as `hello`, `status` and the HTTP doors show it (`docs/wire-protocol.md`, "session object").
+public struct SessionSnapshot: Codable, Sendable, Equatable {
+  public var sessionID: SessionID
+  public var state: State
+  /// The cursor has reached the end of what is produced.
+  public var buffering: Bool?
+  public var url: String?
+  public var title: String?
+  public var durationMilliseconds: Int?
+  /// Of the next packet.
+  public var positionMilliseconds: Int?
+  /// Of the next packet, while streaming: `CLOCK_MONOTONIC`.
+  public var dueNanoseconds: UInt64?
+  public var volume: Double?
+  public var loop: Bool?
+  public var codec: String?
+  public var passthrough: Bool?
+
+  /// The states a session can be seen in.
+  public enum State: String, Codable, Sendable, CaseIterable {
+    case idle, extracting, streaming, paused
+  }
+
+  public init(sessionID: SessionID, state: State) {
+    self.sessionID = sessionID
+    self.state = state
+  }
+
+  enum CodingKeys: String, CodingKey {
+    case state, buffering, url, title, volume, loop, codec, passthrough
+    case sessionID = "session_id"
+    case durationMilliseconds = "duration_ms"
+    case positionMilliseconds = "position_ms"
+    case dueNanoseconds = "due_ns"
+  }
+}

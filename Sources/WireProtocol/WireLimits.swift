@@ -1,0 +1,36 @@
+/// The numbers of wire protocol version 1 (`docs/wire-protocol.md`).
+public enum WireLimits {
+  /// The protocol version this build speaks. A change to it is a change to both processes.
+  public static let protocolVersion = 1
+
+  /// The version of both processes, which are released together.
+  public static let softwareVersion = "0.1.0"
+
+  /// Bytes of a padded session ID on the wire.
+  public static let sessionIDByteCount = 24
+
+  /// Bytes before a packet's audio: the length and the session ID.
+  public static let packetHeaderByteCount = 4 + sessionIDByteCount
+
+  /// The range of a packet's `length` field: the session ID and at least one byte of audio.
+  public static let packetLengthRange = (sessionIDByteCount + 1)...65_536
+
+  /// The most bytes of audio one packet carries.
+  public static let maximumAudioByteCount = packetLengthRange.upperBound - sessionIDByteCount
+
+  /// A command line, without its newline.
+  public static let maximumCommandByteCount = 65_536
+
+  /// An event line, without its newline. Larger than a command: `hello` lists every session.
+  public static let maximumEventByteCount = 1_048_576
+
+  /// The most characters of a `request_id`.
+  public static let maximumRequestIDLength = 128
+
+  /// One packet's duration, in milliseconds and nanoseconds.
+  public static let packetDurationMilliseconds = 20
+  public static let packetDurationNanoseconds: UInt64 = 20_000_000
+
+  /// A session's linear gain.
+  public static let volumeRange = 0.0...10.0
+}
