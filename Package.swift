@@ -35,6 +35,7 @@ let package = Package(
       name: "COpus", path: "Sources/AudioEngine/CLibraries/COpus", pkgConfig: "opus",
       providers: [.apt(["libopus-dev"])]
     ),
+    .systemLibrary(name: "CLinux", path: "Sources/AudioEngine/CLibraries/CLinux"),
     .systemLibrary(
       name: "COgg", path: "Sources/Router/CLibraries/COgg", pkgConfig: "ogg",
       providers: [.apt(["libogg-dev"])]
@@ -44,7 +45,7 @@ let package = Package(
     .target(
       name: "AudioEngineCore",
       dependencies: [
-        "WireProtocol", "CFFmpeg", "COpus",
+        "WireProtocol", "CFFmpeg", "COpus", "CLinux",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "AsyncHTTPClient", package: "async-http-client"),
         .product(name: "Hummingbird", package: "hummingbird"),

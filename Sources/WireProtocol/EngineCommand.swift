@@ -86,7 +86,8 @@ extension EngineCommand {
       return try decoder.decode(EngineCommand.self, from: data)
     } catch {
       throw CommandError(
-        requestID: envelope.request_id, sessionID: sessionID ?? envelope.name.flatMap { try? SessionID($0) },
+        requestID: envelope.requestID,
+        sessionID: sessionID ?? (envelope.sessionID ?? envelope.channelID).flatMap { try? SessionID($0) },
         report: ErrorReport(decoding: error))
     }
   }
@@ -101,10 +102,15 @@ extension EngineCommand {
 
   /// What an answer needs even where the rest of the command is wrong.
   private struct Envelope: Decodable {
-    var request_id: String?
-    var session_id: String?
-    var channel_id: String?
-    var name: String? { session_id ?? channel_id }
+    var requestID: String?
+    var sessionID: String?
+    var channelID: String?
+
+    enum CodingKeys: String, CodingKey {
+      case requestID = "request_id"
+      case sessionID = "session_id"
+      case channelID = "channel_id"
+    }
   }
 }
 

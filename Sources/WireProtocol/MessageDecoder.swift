@@ -50,7 +50,8 @@ public struct MessageDecoder: Sendable {
     case 0x00: return try nextAudio()
     case UInt8(ascii: "{"): return try nextEvent()
     case let byte:
-      throw fail("a message begins with 0x\(String(byte, radix: 16)), neither a packet (0x00) nor an event ({)")
+      let hexadecimal = String(byte, radix: 16)
+      throw fail("a message begins with 0x\(hexadecimal), neither a packet (0x00) nor an event ({)")
     }
   }
 

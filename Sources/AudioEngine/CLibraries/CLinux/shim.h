@@ -1,0 +1,43 @@
+// What Glibc's Swift module leaves out: GNU extensions and variadic calls.
+#ifndef ANTIPHON_CLINUX_SHIM_H
+#define ANTIPHON_CLINUX_SHIM_H
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <time.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+// The user at the other end of a Unix socket, or -1 with errno (unix(7), SO_PEERCRED).
+static inline int64_t antiphon_peer_user(int fd) {
+  struct { int32_t pid; uint32_t uid; uint32_t gid; } credentials;
+  socklen_t length = sizeof credentials;
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0) return -1;
+  return credentials.uid;
+}
+static inline int antiphon_eventfd(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
+// Wakes of the calling thread are not delayed to be merged with others (prctl(2)).
+static inline void antiphon_set_exact_wakeups(void) { prctl(PR_SET_TIMERSLACK, 1UL); }
+// Lets other threads go before the calling one; on Linux niceness belongs to the thread.
+static inline void antiphon_set_thread_niceness(int niceness) {
+  setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), niceness);
+}
+static inline void antiphon_set_thread_name(const char *name) { prctl(PR_SET_NAME, name); }
+// ppoll(2), with the longest wait in nanoseconds; negative for no end.
+static inline int antiphon_poll(struct pollfd *descriptors, nfds_t count, int64_t nanoseconds) {
+  struct timespec time = {nanoseconds / 1000000000, nanoseconds % 1000000000};
+  return ppoll(descriptors, count, nanoseconds < 0 ? NULL : &time, NULL);
+}
+static inline int antiphon_open_read(const char *path) {
+  return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+#endif

@@ -1,0 +1,110 @@
+import Hummingbird
+import WireProtocol
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// The engine's HTTP door, for operators and other programs (`docs/http-and-websocket.md`, "AudioEngine").
+struct EngineHTTPAPI: Sendable {
+  private static let maximumBodyByteCount = WireLimits.maximumCommandByteCount
+
+  let handler: CommandHandler
+  let pacer: Pacer
+  let figures: EngineFigures
+
+  func routes() -> Hummingbird.Router<BasicRequestContext> {
+    let router = Hummingbird.Router()
+    router.add(middleware: ErrorReportMiddleware())
+    for name in ["play", "prepare", "pause", "resume", "stop", "seek", "volume", "filters"] {
+      router.post("session/:id/\(name)") { request, context in
+        try await command(name, request, id: sessionID(context))
+      }
+    }
+    router.get("session/:id") { _, context in
+      let event = await handler.answer(to: .session(try sessionID(context), .status))
+      guard case .status(let session) = event.body else { return try Self.response(event) }
+      return try Self.json(session)
+    }
+    router.get("sessions") { _, _ in try Self.json(["sessions": await pacer.sessions()]) }
+    router.get("media") { request, _ in
+      let path = request.uri.queryParameters["path"].map(String.init) ?? ""
+      return try Self.response(await handler.answer(to: .media(path: path)))
+    }
+    router.post("render") { _, _ -> Response in
+      throw ErrorReport(.unsupported, "rendering scores is not produced by this version", stage: .command)
+    }
+    router.get("health") { _, _ in try Self.json(await figures.health()) }
+    router.get("metrics") { _, _ in
+      Response(
+        status: .ok, headers: [.contentType: "text/plain; version=0.0.4"],
+        body: .init(byteBuffer: ByteBuffer(string: figures.metrics())))
+    }
+    return router
+  }
+
+  private func command(_ name: String, _ request: Request, id: SessionID) async throws -> Response {
+    let body: ByteBuffer
+    do {
+      body = try await request.body.collect(upTo: Self.maximumBodyByteCount)
+    } catch {
+      throw ErrorReport(
+        .lineTooLong, "the body is longer than \(Self.maximumBodyByteCount) bytes", hint: "send it in less",
+        stage: .command)
+    }
+    let json = body.readableBytes == 0 ? Array("{}".utf8) : Array(body.readableBytesView)
+    let command: EngineCommand
+    do {
+      command = try EngineCommand.decode(json, type: name, sessionID: id)
+    } catch {
+      throw error.report
+    }
+    return try Self.response(await handler.answer(to: command.action))
+  }
+
+  private func sessionID(_ context: BasicRequestContext) throws -> SessionID {
+    try SessionID(context.parameters.require("id"))
+  }
+
+  /// An answering event as a response: an error with its status, anything else as it is.
+  private static func response(_ event: EngineEvent) throws -> Response {
+    if case .error(let report) = event.body { throw report }
+    return Response(
+      status: .ok, headers: [.contentType: "application/json"],
+      body: .init(byteBuffer: ByteBuffer(bytes: event.encoded())))
+  }
+
+  private static func json(_ value: some Encodable) throws -> Response {
+    Response(
+      status: .ok, headers: [.contentType: "application/json"],
+      body: .init(byteBuffer: ByteBuffer(bytes: try JSONEncoder().encode(value))))
+  }
+}
+
+/// Every refusal as the one error object with its status.
+struct ErrorReportMiddleware<Context: RequestContext>: RouterMiddleware {
+  func handle(
+    _ request: Request, context: Context, next: (Request, Context) async throws -> Response
+  ) async throws -> Response {
+    do {
+      return try await next(request, context)
+    } catch let report as ErrorReport {
+      return try Self.response(report, status: .init(code: report.code.httpStatus))
+    } catch let error as HTTPError where error.status == .notFound {
+      let report = ErrorReport(
+        .invalidCommand, "there is nothing at \(request.method) \(request.uri.path)",
+        hint: "docs/http-and-websocket.md lists the paths", stage: .command)
+      return try Self.response(report, status: .notFound)
+    }
+  }
+
+  private static func response(_ report: ErrorReport, status: HTTPResponse.Status) throws -> Response {
+    var headers: HTTPFields = [.contentType: "application/json"]
+    if status == .serviceUnavailable { headers[.retryAfter] = "5" }
+    return Response(
+      status: status, headers: headers,
+      body: .init(byteBuffer: ByteBuffer(bytes: try JSONEncoder().encode(report))))
+  }
+}

@@ -1,0 +1,67 @@
+import CFFmpeg
+import WireProtocol
+
+/// Compressed packets to PCM. Owns libavcodec's context and one frame.
+struct Decoder: ~Copyable {
+  // Safe: made in `init`, used only by the worker that owns this value, freed in `deinit`.
+  private let context: UnsafeMutablePointer<AVCodecContext>
+  private let frame: UnsafeMutablePointer<AVFrame>
+
+  /// - Throws: `source_not_audio` where there is no decoder for the codec.
+  init(_ stream: UnsafeMutablePointer<AVStream>) throws(ErrorReport) {
+    let parameters = stream.pointee.codecpar!
+    let name = String(cString: avcodec_get_name(parameters.pointee.codec_id))
+    guard let codec = avcodec_find_decoder(parameters.pointee.codec_id) else {
+      throw ErrorReport(.sourceNotAudio, "there is no decoder for \(name)", stage: .decode)
+    }
+    var context = avcodec_alloc_context3(codec)
+    var frame = av_frame_alloc()
+    let isOpen: Bool
+    if let context, frame != nil, avcodec_parameters_to_context(context, parameters) >= 0 {
+      context.pointee.pkt_timebase = stream.pointee.time_base
+      // One thread: the worker itself. Parallelism comes from many sessions.
+      context.pointee.thread_count = 1
+      isOpen = avcodec_open2(context, codec, nil) >= 0
+    } else {
+      isOpen = false
+    }
+    guard isOpen, let opened = context, let allocated = frame else {
+      av_frame_free(&frame)
+      avcodec_free_context(&context)
+      throw ErrorReport(
+        .sourceCorrupt, "the \(name) decoder does not accept the stream", hint: "check the file",
+        stage: .decode)
+    }
+    self.context = opened
+    self.frame = allocated
+  }
+
+  deinit {
+    var context: UnsafeMutablePointer<AVCodecContext>? = context
+    var frame: UnsafeMutablePointer<AVFrame>? = frame
+    av_frame_free(&frame)
+    avcodec_free_context(&context)
+  }
+
+  /// Gives the decoder a packet; nil says that there are no more.
+  ///
+  /// - Returns: false for a packet that cannot be decoded; the stream goes on behind it.
+  mutating func send(_ packet: Demuxer.Packet?) -> Bool {
+    let status = avcodec_send_packet(context, packet?.pointer)
+    return status >= 0 || status == antiphon_averror_eof
+  }
+
+  /// Takes one frame of PCM, valid until the next call; nil when the decoder wants more packets or is empty.
+  mutating func receive() -> UnsafeMutablePointer<AVFrame>? {
+    while true {
+      let status = avcodec_receive_frame(context, frame)
+      if status >= 0 { return frame }
+      if status == antiphon_averror_eagain || status == antiphon_averror_eof { return nil }
+      // A broken frame: what follows may be whole.
+      if status != antiphon_averror_invaliddata { return nil }
+    }
+  }
+
+  /// Forgets what came before a seek.
+  mutating func flush() { avcodec_flush_buffers(context) }
+}

@@ -1,0 +1,85 @@
+import CFFmpeg
+import WireProtocol
+
+/// PCM of any rate, format and layout to 48 kHz stereo float, interleaved. Owns libswresample's context.
+struct Resampler: ~Copyable {
+  static let sampleRate = 48_000
+  static let channelCount = 2
+
+  /// What a frame has that the context must be made for.
+  struct Format: Equatable {
+    var rate: Int32
+    var sampleFormat: Int32
+    var channelCount: Int32
+    var layoutMask: UInt64
+
+    init(_ frame: UnsafeMutablePointer<AVFrame>) {
+      rate = frame.pointee.sample_rate
+      sampleFormat = frame.pointee.format
+      channelCount = frame.pointee.ch_layout.nb_channels
+      layoutMask =
+        frame.pointee.ch_layout.order == AV_CHANNEL_ORDER_NATIVE ? frame.pointee.ch_layout.u.mask : 0
+    }
+  }
+
+  // Safe: made in `init`, used only by the worker that owns this value, freed in `deinit`.
+  private let context: OpaquePointer
+  let format: Format
+
+  /// - Throws: `source_corrupt` for a rate or layout that cannot be converted.
+  init(for frame: UnsafeMutablePointer<AVFrame>) throws(ErrorReport) {
+    format = Format(frame)
+    var input = AVChannelLayout()
+    if format.layoutMask == 0 {
+      av_channel_layout_default(&input, format.channelCount)
+    } else {
+      av_channel_layout_from_mask(&input, format.layoutMask)
+    }
+    var output = AVChannelLayout()
+    av_channel_layout_default(&output, Int32(Self.channelCount))
+    var context: OpaquePointer?
+    var status = swr_alloc_set_opts2(
+      &context, &output, AV_SAMPLE_FMT_FLT, Int32(Self.sampleRate), &input,
+      AVSampleFormat(rawValue: format.sampleFormat), format.rate, 0, nil)
+    if status >= 0 {
+      // A mix of many channels is scaled so that it cannot pass full scale; mono keeps its level on
+      // both sides (libswresample would take 3 dB off).
+      let pointer = UnsafeMutableRawPointer(context)
+      av_opt_set_double(pointer, "rematrix_maxval", 1, 0)
+      if format.channelCount == 1 { swr_set_matrix(context, [1, 1], 1) }
+      status = swr_init(context)
+    }
+    guard status >= 0, let context else {
+      swr_free(&context)
+      throw ErrorReport(
+        .sourceCorrupt,
+        "\(format.channelCount) channels at \(format.rate) Hz cannot be converted: \(LibavError.text(status))",
+        hint: "check the file", stage: .decode)
+    }
+    self.context = context
+  }
+
+  deinit {
+    var context: OpaquePointer? = context
+    swr_free(&context)
+  }
+
+  /// Converts one frame, or with nil what is still inside, appending to `output`.
+  mutating func convert(_ frame: UnsafeMutablePointer<AVFrame>?, into output: inout [Float]) {
+    let inputCount = frame?.pointee.nb_samples ?? 0
+    let capacity = Int(swr_get_out_samples(context, inputCount))
+    guard capacity > 0 else { return }
+    let start = output.count
+    output.append(contentsOf: repeatElement(0, count: capacity * Self.channelCount))
+    let converted = output.withUnsafeMutableBytes { bytes in
+      var destination: UnsafeMutablePointer<UInt8>? = bytes.baseAddress!.advanced(
+        by: start * MemoryLayout<Float>.stride
+      ).assumingMemoryBound(to: UInt8.self)
+      // Safe: libswresample reads the planes of the frame, which outlives the call.
+      let planes = UnsafeMutableRawPointer(frame?.pointee.extended_data)?.assumingMemoryBound(
+        to: UnsafePointer<UInt8>?.self)
+      return swr_convert(context, &destination, Int32(capacity), planes, inputCount)
+    }
+    output.removeLast((capacity - max(0, Int(converted))) * Self.channelCount)
+  }
+}

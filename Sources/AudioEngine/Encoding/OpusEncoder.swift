@@ -1,0 +1,58 @@
+import COpus
+import WireProtocol
+
+/// 960 samples of 48 kHz stereo to one Opus packet. Owns libopus's encoder.
+struct OpusEncoder: ~Copyable {
+  static let frameSampleCount = 960
+  /// The most bytes of one 20 ms frame with its TOC byte (RFC 6716, sections 3.1 and 3.2.1).
+  static let maximumPacketByteCount = 1276
+
+  // Safe: made in `init`, used only by the worker that owns this value, freed in `deinit`.
+  private let encoder: OpaquePointer
+  /// Samples by which the decoded sound is late (RFC 7845, section 4.2); 312 at 48 kHz.
+  let lookaheadSampleCount: Int
+
+  /// - Parameters:
+  ///   - bitsPerSecond: 6,000 to 510,000.
+  ///   - complexity: 0 to 10.
+  init(bitsPerSecond: Int, complexity: Int) throws(ErrorReport) {
+    var status: Int32 = 0
+    let encoder = opus_encoder_create(
+      Int32(Resampler.sampleRate), Int32(Resampler.channelCount), OPUS_APPLICATION_AUDIO, &status)
+    guard let encoder, status == OPUS_OK else {
+      throw ErrorReport(
+        .internal, "no Opus encoder: \(String(cString: opus_strerror(status)))", stage: .encode)
+    }
+    var lookahead: Int32 = 0
+    guard antiphon_opus_set_bitrate(encoder, Int32(bitsPerSecond)) == OPUS_OK,
+      antiphon_opus_set_complexity(encoder, Int32(complexity)) == OPUS_OK,
+      antiphon_opus_get_lookahead(encoder, &lookahead) == OPUS_OK
+    else {
+      opus_encoder_destroy(encoder)
+      throw ErrorReport(
+        .internal, "the Opus encoder refuses \(bitsPerSecond) bit/s at complexity \(complexity)",
+        stage: .encode)
+    }
+    self.encoder = encoder
+    lookaheadSampleCount = Int(lookahead)
+  }
+
+  deinit { opus_encoder_destroy(encoder) }
+
+  /// Encodes one frame.
+  ///
+  /// - Parameters:
+  ///   - frame: 1,920 interleaved samples.
+  ///   - packet: at least `maximumPacketByteCount` bytes.
+  /// - Returns: the packet's length.
+  mutating func encode(
+    _ frame: UnsafePointer<Float>, into packet: UnsafeMutableBufferPointer<UInt8>
+  ) throws(ErrorReport) -> Int {
+    let count = opus_encode_float(
+      encoder, frame, Int32(Self.frameSampleCount), packet.baseAddress!, Int32(Self.maximumPacketByteCount))
+    guard count > 0 else {
+      throw ErrorReport(.internal, "libopus: \(String(cString: opus_strerror(count)))", stage: .encode)
+    }
+    return Int(count)
+  }
+}

@@ -1,0 +1,115 @@
+import CFFmpeg
+import WireProtocol
+
+/// Decodes, resamples, applies the gain, cuts into 20 ms frames and encodes.
+struct TranscodePipeline: PacketPipeline, ~Copyable {
+  private static let frameValueCount = OpusEncoder.frameSampleCount * Resampler.channelCount
+
+  private var decoder: Decoder
+  private var resampler: Resampler?
+  private var encoder: OpusEncoder
+  private let gain: Float
+  private let startSeconds: Double
+  /// Samples still to be thrown away before the start; nil until the first frame says where it is.
+  private var samplesToSkip: Int?
+  /// Interleaved samples not yet encoded. Keeps its capacity: a step allocates nothing.
+  private var pending: [Float] = []
+  private var packet = [UInt8](repeating: 0, count: OpusEncoder.maximumPacketByteCount)
+  private var samplesTaken = 0
+  private var packetsWritten = 0
+
+  init(
+    decoder: consuming Decoder, encoder: consuming OpusEncoder, gain: Double, startMilliseconds: Int
+  ) {
+    self.decoder = decoder
+    self.encoder = encoder
+    self.gain = Float(gain)
+    startSeconds = Double(startMilliseconds) / 1000
+    samplesToSkip = startMilliseconds == 0 ? 0 : nil
+  }
+
+  mutating func advance(
+    _ demuxer: inout Demuxer, into writer: inout Timeline.Writer
+  ) throws(ErrorReport) -> PipelineStep {
+    let demuxed = try demuxer.next()
+    // A packet that cannot be decoded is left out, as every player does.
+    _ = decoder.send(demuxed)
+    while let frame = decoder.receive() {
+      if samplesToSkip == nil {
+        let seconds = demuxer.time(frame.pointee.best_effort_timestamp) ?? 0
+        let skip = Int(((startSeconds - seconds) * Double(Resampler.sampleRate)).rounded())
+        guard skip >= -OpusEncoder.frameSampleCount else { return .landedBehind }
+        samplesToSkip = max(0, skip)
+      }
+      try resample(frame)
+      try encodeWholeFrames(into: &writer)
+    }
+    guard demuxed == nil else { return .goOn }
+    try finish(into: &writer)
+    return .ended
+  }
+
+  /// Begins again after another seek.
+  mutating func restart() {
+    decoder.flush()
+    resampler = nil
+    samplesToSkip = nil
+    pending.removeAll(keepingCapacity: true)
+  }
+
+  private mutating func resample(_ frame: UnsafeMutablePointer<AVFrame>) throws(ErrorReport) {
+    // A stream may change its format in the middle: what is inside the old resampler comes first.
+    if resampler?.format != Resampler.Format(frame) {
+      resampler?.convert(nil, into: &pending)
+      resampler = try Resampler(for: frame)
+    }
+    let start = pending.count
+    resampler?.convert(frame, into: &pending)
+    skip(from: start)
+  }
+
+  /// Throws away what was decoded before the start, and counts what stays.
+  private mutating func skip(from start: Int) {
+    let added = (pending.count - start) / Resampler.channelCount
+    let skipped = min(added, samplesToSkip ?? 0)
+    samplesToSkip = (samplesToSkip ?? 0) - skipped
+    pending.removeSubrange(start..<start + skipped * Resampler.channelCount)
+    samplesTaken += added - skipped
+  }
+
+  private mutating func encodeWholeFrames(into writer: inout Timeline.Writer) throws(ErrorReport) {
+    var offset = 0
+    while pending.count - offset >= Self.frameValueCount {
+      try encode(at: offset, into: &writer)
+      offset += Self.frameValueCount
+    }
+    pending.removeFirst(offset)
+  }
+
+  /// At the end: what decoder and resampler still hold, then silence until the encoder's delay is out, so
+  /// that every sample of the source is heard.
+  private mutating func finish(into writer: inout Timeline.Writer) throws(ErrorReport) {
+    let start = pending.count
+    resampler?.convert(nil, into: &pending)
+    skip(from: start)
+    guard samplesTaken > 0 else { return }
+    let frame = OpusEncoder.frameSampleCount
+    let packetCount = (samplesTaken + encoder.lookaheadSampleCount + frame - 1) / frame
+    let missing = (packetCount - packetsWritten) * Self.frameValueCount - pending.count
+    pending.append(contentsOf: repeatElement(0, count: missing))
+    try encodeWholeFrames(into: &writer)
+  }
+
+  private mutating func encode(at offset: Int, into writer: inout Timeline.Writer) throws(ErrorReport) {
+    if gain != 1 {
+      for index in offset..<offset + Self.frameValueCount { pending[index] *= gain }
+    }
+    let count = try pending.withUnsafeBufferPointer { (samples) throws(ErrorReport) in
+      try packet.withUnsafeMutableBufferPointer { (packet) throws(ErrorReport) in
+        try encoder.encode(samples.baseAddress! + offset, into: packet)
+      }
+    }
+    packet.withUnsafeBytes { writer.append(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
+    packetsWritten += 1
+  }
+}

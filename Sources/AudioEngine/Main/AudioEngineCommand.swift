@@ -1,0 +1,111 @@
+import ArgumentParser
+import AudioEngineCore
+import Glibc
+import Logging
+import WireProtocol
+
+@main
+struct AudioEngineCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "AudioEngine",
+    abstract: "Antiphon's sound: finds, decodes and paces every session's audio.",
+    version: WireLimits.softwareVersion, subcommands: [Run.self, MakeSamples.self],
+    defaultSubcommand: Run.self)
+}
+
+extension AudioEngineCommand {
+  struct Run: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Run the engine (the default).")
+
+    @Option(help: "The Unix socket that routers connect to.")
+    var socket = AudioEngineConfiguration.defaultSocketPath
+
+    @Option(help: "HOST:PORT of the HTTP control API; port 0 for any free one.")
+    var listen = ListenAddress(host: "127.0.0.1", port: 9090)
+
+    @Flag(help: "Let the control API, which asks for no password, be reached from other machines.")
+    var anonymous = false
+
+    @Option(help: "The folder below which files may be played, as media:folder/song.flac.")
+    var mediaRoot: String?
+
+    @Option(help: "A network that web sources may lead to though it is not public, as CIDR. Repeatable.")
+    var allowNetwork: [IPNetwork] = []
+
+    @Option(help: "Worker threads: productions at once, 1 to 1000.")
+    var maxWorkers = 60
+
+    @Option(help: "Sessions at once, 1 or more.")
+    var maxSessions = 10_000
+
+    @Option(help: "Seconds that a web source may keep the engine waiting, 1 to 300.")
+    var sourceTimeoutSeconds = 10
+
+    @Option(help: "Bytes that one web source may have.")
+    var maxSourceBytes: Int64 = 2 << 30
+
+    @Option(help: "Bytes of produced audio kept in memory, 0 or more.")
+    var cacheBytes = 256 << 20
+
+    @Option(help: "trace, debug, info, notice, warning, error or critical.")
+    var logLevel = Logger.Level.info
+
+    func validate() throws {
+      guard (1...1000).contains(maxWorkers) else { throw ValidationError("--max-workers takes 1 to 1000") }
+      guard maxSessions > 0 else { throw ValidationError("--max-sessions takes 1 or more") }
+      guard (1...300).contains(sourceTimeoutSeconds) else {
+        throw ValidationError("--source-timeout-seconds takes 1 to 300")
+      }
+      guard maxSourceBytes > 0, cacheBytes >= 0 else {
+        throw ValidationError("--max-source-bytes takes 1 or more, --cache-bytes 0 or more")
+      }
+      guard anonymous || listen.isLoopback else {
+        throw ValidationError(
+          "\(listen.host) can be reached from other machines and the control API asks for no password: "
+            + "listen on 127.0.0.1, or say --anonymous")
+      }
+    }
+
+    func run() async throws {
+      var configuration = AudioEngineConfiguration()
+      configuration.socketPath = socket
+      configuration.httpHost = listen.host
+      configuration.httpPort = listen.port
+      configuration.mediaRootPath = mediaRoot
+      configuration.allowedNetworks = allowNetwork
+      configuration.maximumWorkers = maxWorkers
+      configuration.maximumSessions = maxSessions
+      configuration.sourceTimeoutSeconds = sourceTimeoutSeconds
+      configuration.maximumSourceByteCount = maxSourceBytes
+      configuration.cacheByteCount = cacheBytes
+      var logger = Logger(label: "engine", factory: StreamLogHandler.standardError(label:))
+      logger.logLevel = logLevel
+      do {
+        try await AudioEngineApplication(configuration: configuration, logger: logger).run()
+      } catch let report as ErrorReport {
+        logger.critical("\(report.message)\(report.hint.map { ": \($0)" } ?? "")")
+        throw ExitCode.failure
+      }
+    }
+  }
+
+  struct MakeSamples: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "make-samples", abstract: "Write the sample pieces into a folder, where they are missing.")
+
+    @Argument(help: "The folder.")
+    var directory: String
+
+    func run() throws { try SamplePieces.write(into: directory) }
+  }
+}
+
+extension ListenAddress: ExpressibleByArgument {
+  public init?(argument: String) { self.init(argument) }
+}
+
+extension IPNetwork: ExpressibleByArgument {
+  package init?(argument: String) { self.init(argument) }
+}
+
+extension Logger.Level: @retroactive ExpressibleByArgument {}

@@ -1,0 +1,85 @@
+import CLinux
+import Glibc
+import Synchronization
+import WireProtocol
+
+/// What reaches the pacer's thread. Everything about sessions happens there, in the order of arrival, so
+/// that events and audio have one order.
+enum PacerMessage: Sendable {
+  case connected(RouterConnection)
+  case disconnected(RouterConnection.ID)
+  case play(SessionID, PlayRequest, MediaSource, TimelineLease, Inquiry)
+  case command(SessionID, EngineCommand.SessionAction, Inquiry)
+  /// An answer made elsewhere, to be sent in order.
+  case answer(EngineEvent, Inquiry)
+  /// A timeline became ready, or failed.
+  case timelineChanged(Timeline)
+  /// What a session's pending move asked the store for.
+  case timelineAcquired(SessionID, moveNumber: UInt64, Result<TimelineLease, ErrorReport>)
+  case inspect(@Sendable ([SessionSnapshot]) -> Void)
+}
+
+/// The one thread that keeps time: every 2 ms it takes the packet under the cursor of every session that is
+/// due and hands them all to each router in one write.
+///
+/// A round allocates nothing while no session changes its state, and waits for nothing but the clock.
+package final class Pacer: Sendable {
+  private let mailbox = Mutex<[PacerMessage]>([])
+  private let wakeDescriptor: Int32
+  package let statistics = PacerStatistics()
+
+  package init() { wakeDescriptor = antiphon_eventfd() }
+
+  deinit { close(wakeDescriptor) }
+
+  /// Starts the thread, which runs for as long as the process does.
+  package func start(
+    limits: Hello.Limits, startedAtMilliseconds: Int,
+    acquireTimeline: @escaping @Sendable (SessionID, UInt64, TrackKey) -> Void
+  ) throws(ErrorReport) {
+    try EngineThread.start(name: "pacer") { [self] in
+      antiphon_set_exact_wakeups()
+      let loop = PacerLoop(
+        pacer: self, limits: limits, startedAtMilliseconds: startedAtMilliseconds,
+        acquireTimeline: acquireTimeline)
+      loop.run()
+    }
+  }
+
+  func post(_ message: PacerMessage) {
+    mailbox.withLock { $0.append(message) }
+    var one: UInt64 = 1
+    _ = write(wakeDescriptor, &one, 8)
+  }
+
+  package func timelineChanged(_ timeline: Timeline) { post(.timelineChanged(timeline)) }
+
+  /// Every live session, as the pacer sees it between two rounds.
+  package func sessions() async -> [SessionSnapshot] {
+    await withCheckedContinuation { continuation in
+      post(.inspect { continuation.resume(returning: $0) })
+    }
+  }
+
+  /// Takes what has arrived. `spare` becomes the new mailbox, so that both keep their capacity.
+  func takeMessages(into spare: inout [PacerMessage]) {
+    mailbox.withLock { swap(&$0, &spare) }
+  }
+
+  /// Blocks until a message arrives, a blocked connection can be written to, or the deadline.
+  ///
+  /// - Parameter deadlineNanoseconds: nil for no deadline.
+  func wait(until deadlineNanoseconds: UInt64?, descriptors: inout [pollfd]) {
+    descriptors[0] = pollfd(fd: wakeDescriptor, events: Int16(POLLIN), revents: 0)
+    var remaining: Int64 = -1
+    if let deadlineNanoseconds {
+      let now = MonotonicClock.nowNanoseconds
+      remaining = deadlineNanoseconds > now ? Int64(deadlineNanoseconds - now) : 0
+    }
+    antiphon_poll(&descriptors, nfds_t(descriptors.count), remaining)
+    if descriptors[0].revents != 0 {
+      var count: UInt64 = 0
+      _ = read(wakeDescriptor, &count, 8)
+    }
+  }
+}

@@ -1,0 +1,226 @@
+import Glibc
+import WireProtocol
+
+/// The pacer's thread: its sessions, its connections and its rounds.
+///
+/// Made on that thread and never seen by another. `+Commands` holds what messages do to sessions.
+final class PacerLoop {
+  /// One connection and what it has not taken yet.
+  private struct Link {
+    let connection: RouterConnection
+    var outbox = RouterOutbox()
+  }
+
+  private static let stuckNanoseconds: UInt64 = 10_000_000_000
+  private static let trimIntervalNanoseconds: UInt64 = 1_000_000_000
+  /// Packets kept behind the last session of a timeline that will not be cached: seeking back within
+  /// 10 s needs no new production.
+  private static let packetsKeptBehind = 500
+
+  let pacer: Pacer
+  let limits: Hello.Limits
+  let acquireTimeline: @Sendable (SessionID, UInt64, TrackKey) -> Void
+  private let startedAtMilliseconds: Int
+
+  var sessions: [SessionID: Session] = [:]
+  private(set) var schedule = Schedule(nowNanoseconds: MonotonicClock.nowNanoseconds)
+  /// Streaming sessions by the phase of their ticks.
+  private var phases = [[Session]](repeating: [], count: Int(Schedule.ticksPerPacket))
+  private(set) var streamingCount = 0
+  var batch = MessageBatch()
+  private var links: [Link] = []
+  private var messages: [PacerMessage] = []
+  private var pollDescriptors = [pollfd()]
+  private var packetCount = 0
+  private var underrunCount = 0
+  private var nextTrimNanoseconds: UInt64 = 0
+  /// Numbers the moves, so that a late answer of the store finds out that it is late.
+  var moveCount: UInt64 = 0
+
+  init(
+    pacer: Pacer, limits: Hello.Limits, startedAtMilliseconds: Int,
+    acquireTimeline: @escaping @Sendable (SessionID, UInt64, TrackKey) -> Void
+  ) {
+    self.pacer = pacer
+    self.limits = limits
+    self.startedAtMilliseconds = startedAtMilliseconds
+    self.acquireTimeline = acquireTimeline
+  }
+
+  func run() -> Never {
+    while true {
+      pacer.takeMessages(into: &messages)
+      let now = MonotonicClock.nowNanoseconds
+      if streamingCount == 0 { schedule.catchUpIdle(nowNanoseconds: now) }
+      if !messages.isEmpty {
+        for message in messages { handle(message) }
+        messages.removeAll(keepingCapacity: true)
+        updateSessionCounts()
+      }
+      runDueTicks()
+      flush()
+      trimIfDue(now)
+      wait()
+    }
+  }
+
+  // MARK: Rounds
+
+  private func runDueTicks() {
+    guard streamingCount > 0 else { return }
+    let now = MonotonicClock.nowNanoseconds
+    skipEmptyTicks()
+    if schedule.rebaseIfStalled(nowNanoseconds: now) { announceRebase() }
+    var lateness: UInt64?
+    while streamingCount > 0, schedule.time(of: schedule.nextTick) <= now {
+      lateness = lateness ?? now - schedule.time(of: schedule.nextTick)
+      runTick(schedule.nextTick, now: now)
+      schedule.advance()
+      skipEmptyTicks()
+    }
+    guard let lateness else { return }
+    pacer.statistics.update {
+      $0.recordLateness(nanoseconds: lateness)
+      $0.packets = packetCount
+      $0.underruns = underrunCount
+    }
+  }
+
+  /// Moves on to the next tick in which a session is due.
+  private func skipEmptyTicks() {
+    for _ in 0..<Schedule.ticksPerPacket {
+      guard phases[Schedule.phase(of: schedule.nextTick)].isEmpty else { return }
+      schedule.advance()
+    }
+  }
+
+  private func runTick(_ tick: UInt64, now: UInt64) {
+    // A session that ends leaves its phase while this goes through a copy of it.
+    for session in phases[Schedule.phase(of: tick)] where session.nextTick == tick {
+      finishVolumeMove(session)
+      send(session, now: now)
+      if session.nextTick != nil { session.nextTick = tick + Schedule.ticksPerPacket }
+    }
+  }
+
+  /// Sends the packet under a session's cursor, or says why there is none.
+  private func send(_ session: Session, now: UInt64) {
+    // The phase is read before the count: a complete timeline has every packet it will ever have.
+    let phase = session.cursor.timeline.phase
+    if !session.cursor.hasPacket, phase == .complete || phase == .failed {
+      guard reachEnd(session) else { return }
+    }
+    guard session.cursor.hasPacket else { return underrun(session, now: now) }
+    if session.bufferingSinceNanoseconds != nil {
+      session.bufferingSinceNanoseconds = nil
+      emit(.playing(anchor(session)), session.id)
+    }
+    _ = session.cursor.withNext { batch.append(audio: $0, of: session.id) }
+    packetCount += 1
+  }
+
+  private func underrun(_ session: Session, now: UInt64) {
+    let position = session.cursor.positionMilliseconds
+    guard let since = session.bufferingSinceNanoseconds else {
+      session.bufferingSinceNanoseconds = now
+      session.isStuckAnnounced = false
+      underrunCount += 1
+      return emit(.buffering(positionMilliseconds: position), session.id)
+    }
+    if !session.isStuckAnnounced, now - since >= Self.stuckNanoseconds {
+      session.isStuckAnnounced = true
+      let waited = Int((now - since) / 1_000_000)
+      emit(.stuck(positionMilliseconds: position, waitedMilliseconds: waited), session.id)
+    }
+  }
+
+  private func announceRebase() {
+    for session in phases.joined() { emit(.rebased(anchor(session)), session.id) }
+    pacer.statistics.update { $0.rebases += 1 }
+  }
+
+  // MARK: The schedule's sessions
+
+  /// The place and time of a session's next packet.
+  func anchor(_ session: Session) -> EngineEvent.Anchor {
+    EngineEvent.Anchor(
+      positionMilliseconds: session.cursor.positionMilliseconds,
+      dueNanoseconds: schedule.time(of: session.nextTick ?? schedule.nextTick))
+  }
+
+  /// The session's next packet goes with the next tick.
+  func startStreaming(_ session: Session) {
+    session.nextTick = schedule.nextTick
+    session.bufferingSinceNanoseconds = nil
+    phases[Schedule.phase(of: schedule.nextTick)].append(session)
+    streamingCount += 1
+  }
+
+  func stopStreaming(_ session: Session) {
+    guard let tick = session.nextTick else { return }
+    phases[Schedule.phase(of: tick)].removeAll { $0 === session }
+    session.nextTick = nil
+    session.bufferingSinceNanoseconds = nil
+    streamingCount -= 1
+  }
+
+  // MARK: Connections
+
+  func connect(_ connection: RouterConnection) {
+    links.append(Link(connection: connection))
+    let hello = Hello(
+      startedAtMilliseconds: startedAtMilliseconds, nowNanoseconds: MonotonicClock.nowNanoseconds,
+      limits: limits, sessions: sessions.values.map(snapshot))
+    batch.append(EngineEvent(.hello(hello)), to: connection.id)
+    pacer.statistics.update { $0.connections = links.count }
+  }
+
+  func disconnect(_ id: RouterConnection.ID) {
+    guard let index = links.firstIndex(where: { $0.connection.id == id }) else { return }
+    links[index].connection.disconnect()
+    links.remove(at: index)
+    pacer.statistics.update { $0.connections = links.count }
+  }
+
+  private func flush() {
+    var failed: [RouterConnection.ID] = []
+    let now = MonotonicClock.nowNanoseconds
+    for index in links.indices {
+      let connection = links[index].connection
+      guard !batch.isEmpty || !links[index].outbox.isEmpty else { continue }
+      let result =
+        batch.isEmpty
+        ? links[index].outbox.flush(write: connection.write)
+        : links[index].outbox.send(batch, to: connection.id, nowNanoseconds: now, write: connection.write)
+      let dropped = links[index].outbox.takeDroppedCount()
+      if dropped > 0 { pacer.statistics.update { $0.droppedPackets += dropped } }
+      if result == .failed { failed.append(connection.id) }
+    }
+    batch.removeAll()
+    failed.forEach(disconnect)
+  }
+
+  // MARK: Waiting
+
+  private func wait() {
+    pollDescriptors.removeSubrange(1...)
+    for link in links where !link.outbox.isEmpty {
+      pollDescriptors.append(pollfd(fd: link.connection.descriptor, events: Int16(POLLOUT), revents: 0))
+    }
+    pacer.wait(
+      until: streamingCount > 0 ? schedule.time(of: schedule.nextTick) : nil, descriptors: &pollDescriptors)
+  }
+
+  /// Frees what every session of a timeline that will not be cached has played.
+  private func trimIfDue(_ now: UInt64) {
+    guard now >= nextTrimNanoseconds else { return }
+    nextTrimNanoseconds = now + Self.trimIntervalNanoseconds
+    var slowest: [ObjectIdentifier: (timeline: Timeline, index: Int)] = [:]
+    for session in sessions.values where session.cursor.timeline.isTransient {
+      let timeline = session.cursor.timeline
+      let index = min(session.cursor.index, slowest[ObjectIdentifier(timeline)]?.index ?? .max)
+      slowest[ObjectIdentifier(timeline)] = (timeline, index)
+    }
+    for (timeline, index) in slowest.values { timeline.trim(before: index - Self.packetsKeptBehind) }
+  }
+}

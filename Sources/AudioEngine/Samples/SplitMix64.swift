@@ -1,0 +1,17 @@
+/// Sebastiano Vigna's generator: one word of state, specified to the bit, the same on every machine.
+struct SplitMix64 {
+  var state: UInt64
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var word = state
+    word = (word ^ (word >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    word = (word ^ (word >> 27)) &* 0x94D0_49BB_1331_11EB
+    return word ^ (word >> 31)
+  }
+
+  /// Uniform in −1 ..< 1.
+  mutating func signed() -> Float {
+    Float(Int32(truncatingIfNeeded: next() >> 40) - 8_388_608) / 8_388_608
+  }
+}

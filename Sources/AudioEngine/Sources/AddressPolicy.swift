@@ -1,0 +1,72 @@
+import Glibc
+import WireProtocol
+
+/// Which addresses a stranger's URL may lead to: public ones, and networks that the operator allows.
+///
+/// Playing a URL is fetching a stranger's address from inside one's own network (design.md, "Safety").
+package struct AddressPolicy: Sendable {
+  /// Networks allowed by `--allow-network`.
+  let allowed: [IPNetwork]
+
+  package init(allowed: [IPNetwork]) { self.allowed = allowed }
+
+  /// Special-purpose networks (RFC 6890 and its registries): nothing a stranger should reach from here.
+  private static let refused = [
+    "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
+    "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24",
+    "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
+    "::/128", "::1/128", "64:ff9b:1::/48", "100::/64", "2001:2::/48", "2001:db8::/32", "fc00::/7",
+    "fe80::/10", "fec0::/10", "ff00::/8",
+  ].compactMap(IPNetwork.init)
+
+  func permits(_ address: IPAddress) -> Bool {
+    if allowed.contains(where: { $0.contains(address) }) { return true }
+    if Self.refused.contains(where: { $0.contains(address) }) { return false }
+    return address.embedded.map(permits) ?? true
+  }
+
+  /// The address to connect to for a host: resolved once, checked, and then pinned by the caller, so that
+  /// a second answer of the name server cannot change it.
+  ///
+  /// Blocks for as long as the system's resolver does.
+  /// - Throws: `source_not_found` for a name without address, `source_forbidden` where no address may be
+  ///   reached.
+  func resolve(host: String) throws(ErrorReport) -> IPAddress {
+    let addresses = try Self.addresses(of: host)
+    if let address = addresses.first(where: permits) { return address }
+    throw ErrorReport(
+      .sourceForbidden, "\(host) is the address \(addresses[0]), which is not public",
+      hint: "an operator can allow a network with --allow-network", stage: .resolve)
+  }
+
+  private static func addresses(of host: String) throws(ErrorReport) -> [IPAddress] {
+    var hints = addrinfo()
+    hints.ai_family = AF_UNSPEC
+    hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+    var list: UnsafeMutablePointer<addrinfo>?
+    let status = getaddrinfo(host, nil, &hints, &list)
+    defer { if let list { freeaddrinfo(list) } }
+    var addresses: [IPAddress] = []
+    // Safe: the list and what it points to belong to getaddrinfo until freeaddrinfo above.
+    var item = status == 0 ? list : nil
+    while let current = item?.pointee {
+      switch current.ai_family {
+      case AF_INET:
+        current.ai_addr.withMemoryRebound(to: sockaddr_in.self, capacity: 1) {
+          addresses.append(IPAddress(bytes: withUnsafeBytes(of: $0.pointee.sin_addr) { Array($0) }))
+        }
+      case AF_INET6:
+        current.ai_addr.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) {
+          addresses.append(IPAddress(bytes: withUnsafeBytes(of: $0.pointee.sin6_addr) { Array($0) }))
+        }
+      default: break
+      }
+      item = current.ai_next
+    }
+    guard !addresses.isEmpty else {
+      throw ErrorReport(
+        .sourceNotFound, "the name \(host) does not resolve", hint: "check the address", stage: .resolve)
+    }
+    return addresses
+  }
+}

@@ -1,0 +1,36 @@
+import Glibc
+import WireProtocol
+
+/// A file below the media root, read with `pread`.
+final class FileInput: MediaInput {
+  private let descriptor: Int32
+  private var offset: Int64 = 0
+
+  /// Takes the descriptor over.
+  init(descriptor: Int32) { self.descriptor = descriptor }
+
+  deinit { close(descriptor) }
+
+  var byteCount: Int64? {
+    var status = stat()
+    return fstat(descriptor, &status) == 0 ? Int64(status.st_size) : nil
+  }
+
+  var isSeekable: Bool { true }
+
+  func read(into destination: UnsafeMutableRawBufferPointer) throws(ErrorReport) -> Int {
+    while true {
+      let count = pread(descriptor, destination.baseAddress, destination.count, off_t(offset))
+      if count >= 0 {
+        offset += Int64(count)
+        return count
+      }
+      guard errno == EINTR else {
+        throw ErrorReport(
+          .sourceUnreachable, "the file cannot be read: \(String(cString: strerror(errno)))", stage: .connect)
+      }
+    }
+  }
+
+  func seek(to offset: Int64) { self.offset = offset }
+}

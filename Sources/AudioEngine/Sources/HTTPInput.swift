@@ -1,0 +1,174 @@
+import NIOCore
+import WireProtocol
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// How web sources are reached: the same for all of them.
+package struct WebAccess: Sendable {
+  var policy: AddressPolicy
+  /// The longest a server may take to connect, to answer, or between two pieces of its body.
+  var timeoutSeconds: Int
+  /// The most bytes one source may have.
+  var byteLimit: Int64
+  var eventLoopGroup: any EventLoopGroup
+
+  package init(
+    policy: AddressPolicy, timeoutSeconds: Int, byteLimit: Int64, eventLoopGroup: any EventLoopGroup
+  ) {
+    self.policy = policy
+    self.timeoutSeconds = timeoutSeconds
+    self.byteLimit = byteLimit
+    self.eventLoopGroup = eventLoopGroup
+  }
+}
+
+/// A direct http(s) URL, read through the engine's own client: every address checked and pinned, every
+/// redirect checked anew, a limit on bytes and on waiting.
+final class HTTPInput: MediaInput {
+  private static let maximumRedirects = 5
+
+  private let access: WebAccess
+  private let permit: HeldPermit
+  private var url: String
+  private var transfer: HTTPTransfer?
+  private var offset: Int64 = 0
+  private(set) var byteCount: Int64?
+  private(set) var isSeekable = false
+
+  /// Connects and reads the response's head.
+  init(url: String, access: WebAccess, permit: HeldPermit) throws(ErrorReport) {
+    self.url = url
+    self.access = access
+    self.permit = permit
+    let head = try request(from: 0)
+    byteCount = head.headers.first(name: "content-length").flatMap(Int64.init)
+    isSeekable = head.headers["accept-ranges"].contains("bytes") && byteCount != nil
+    if let byteCount, byteCount > access.byteLimit { throw tooLarge() }
+    if byteCount == 0 {
+      throw ErrorReport(.sourceEmpty, "\(url.prefix(200)) is empty: it has no bytes", stage: .connect)
+    }
+  }
+
+  deinit { transfer?.close() }
+
+  func read(into destination: UnsafeMutableRawBufferPointer) throws(ErrorReport) -> Int {
+    guard let transfer else { return 0 }
+    let count: Int
+    if transfer.hasBytes {
+      count = try transfer.read(
+        into: destination, timeoutSeconds: access.timeoutSeconds, isCancelled: permit.isCancelled)
+    } else {
+      permit.pause()
+      defer { permit.unpause() }
+      count = try transfer.read(
+        into: destination, timeoutSeconds: access.timeoutSeconds, isCancelled: permit.isCancelled)
+    }
+    offset += Int64(count)
+    guard offset <= access.byteLimit else { throw tooLarge() }
+    if count == 0, let byteCount, offset < byteCount {
+      throw ErrorReport(
+        .sourceTruncated, "the server closed after \(offset) of \(byteCount) bytes", hint: "try again",
+        stage: .connect)
+    }
+    return count
+  }
+
+  func seek(to offset: Int64) throws(ErrorReport) {
+    guard offset != self.offset else { return }
+    if let byteCount, offset >= byteCount {
+      transfer?.close()
+      transfer = nil
+      self.offset = offset
+      return
+    }
+    permit.pause()
+    defer { permit.unpause() }
+    let head = try request(from: offset)
+    guard head.status == 206 || offset == 0 else {
+      throw ErrorReport(
+        .sourceUnreachable, "the server does not answer range requests", hint: "the source cannot be seeked",
+        stage: .connect)
+    }
+    self.offset = offset
+  }
+
+  /// Sends the request and follows redirects until there is a body.
+  private func request(from offset: Int64) throws(ErrorReport) -> HTTPTransfer.Head {
+    transfer?.close()
+    transfer = nil
+    for _ in 0...Self.maximumRedirects {
+      let host = try Self.host(of: url)
+      let transfer = HTTPTransfer(
+        url: url, host: host, address: try access.policy.resolve(host: host), offset: offset,
+        timeoutSeconds: access.timeoutSeconds, eventLoopGroup: access.eventLoopGroup)
+      let head = try transfer.head(timeoutSeconds: access.timeoutSeconds, isCancelled: permit.isCancelled)
+      guard (300..<400).contains(head.status), let location = head.headers.first(name: "location") else {
+        do {
+          try check(head)
+        } catch {
+          transfer.close()
+          throw error
+        }
+        self.transfer = transfer
+        return head
+      }
+      transfer.close()
+      url = try redirected(to: location)
+    }
+    throw ErrorReport(
+      .sourceUnreachable, "more than \(Self.maximumRedirects) redirects", hint: "check the address",
+      stage: .connect)
+  }
+
+  private func redirected(to location: String) throws(ErrorReport) -> String {
+    guard let target = URL(string: location, relativeTo: URL(string: url))?.absoluteString else {
+      throw ErrorReport(
+        .sourceUnreachable, "a redirect to \(location.prefix(200).debugDescription)", stage: .connect)
+    }
+    // The same rules as for a URL that a person gave: http and https alone.
+    guard case .web(let checked) = try MediaSource(target) else {
+      throw ErrorReport(
+        .sourceForbidden, "a redirect to \(target.prefix(200).debugDescription)", stage: .connect)
+    }
+    return checked
+  }
+
+  private func check(_ head: HTTPTransfer.Head) throws(ErrorReport) {
+    switch head.status {
+    case 200, 206: break
+    case 404, 410:
+      throw ErrorReport(
+        .sourceNotFound, "the server answered \(head.status) for \(url.prefix(200))",
+        hint: "check the address", stage: .connect)
+    default:
+      throw ErrorReport(
+        .sourceUnreachable, "the server answered \(head.status) for \(url.prefix(200))",
+        hint: "try again later", stage: .connect)
+    }
+    if let encoding = head.headers.first(name: "content-encoding"), encoding != "identity" {
+      throw ErrorReport(
+        .sourceUnreachable, "the server sends the body compressed (\(encoding.prefix(40)))",
+        hint: "give the address of the file itself", stage: .connect)
+    }
+  }
+
+  /// The host that is resolved, checked, and connected to: one and the same text for all three.
+  private static func host(of url: String) throws(ErrorReport) -> String {
+    guard let parsed = URL(string: url), let host = parsed.host, host == parsed.host(), !host.contains("%")
+    else {
+      throw ErrorReport(
+        .invalidSource, "\(url.prefix(200).debugDescription) has no plain host name", stage: .resolve)
+    }
+    return host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : host
+  }
+
+  private func tooLarge() -> ErrorReport {
+    ErrorReport(
+      .sourceTooLarge, "the source is over \(access.byteLimit) bytes",
+      hint: "an operator can raise --max-source-bytes", stage: .connect)
+  }
+}

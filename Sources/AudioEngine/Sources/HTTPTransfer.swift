@@ -1,0 +1,175 @@
+import AsyncHTTPClient
+import Dispatch
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import Synchronization
+import WireProtocol
+
+/// One GET whose body is handed from AsyncHTTPClient to a worker thread through a bounded buffer.
+///
+/// The worker blocks in `head` and `read`; the client's task waits while the buffer is full.
+final class HTTPTransfer: Sendable {
+  struct Head: Sendable {
+    var status: Int
+    var headers: HTTPHeaders
+  }
+
+  private struct State {
+    var head: Head?
+    var chunks: [ByteBuffer] = []
+    var bufferedByteCount = 0
+    var isFinished = false
+    var failure: ErrorReport?
+    var isClosed = false
+    var waitingWriter: CheckedContinuation<Void, Never>?
+  }
+
+  /// Where the client's task begins to wait for the worker.
+  private static let bufferByteLimit = 128 * 1024
+  /// How often a blocked worker looks whether it is still wanted.
+  private static let waitSlice = DispatchTimeInterval.milliseconds(100)
+
+  private let state = Mutex(State())
+  private let arrived = DispatchSemaphore(value: 0)
+
+  /// Starts the request.
+  ///
+  /// - Parameters:
+  ///   - address: the checked address of `host`, to which the connection is pinned.
+  ///   - offset: the first byte wanted.
+  init(
+    url: String, host: String, address: IPAddress, offset: Int64, timeoutSeconds: Int,
+    eventLoopGroup: any EventLoopGroup
+  ) {
+    var configuration = HTTPClient.Configuration(
+      redirectConfiguration: .disallow,
+      timeout: .init(connect: .seconds(Int64(timeoutSeconds))), decompression: .disabled)
+    configuration.dnsOverride = [host: address.description]
+    configuration.httpVersion = .http1Only
+    let client = HTTPClient(eventLoopGroup: eventLoopGroup, configuration: configuration)
+    var request = HTTPClientRequest(url: url)
+    request.headers.add(name: "User-Agent", value: "Antiphon/\(WireLimits.softwareVersion)")
+    request.headers.add(name: "Accept-Encoding", value: "identity")
+    if offset > 0 { request.headers.add(name: "Range", value: "bytes=\(offset)-") }
+    Task { [self, request] in
+      do {
+        let response = try await client.execute(request, deadline: .distantFuture)
+        update {
+          $0.head = Head(status: Int(response.status.code), headers: response.headers)
+        }
+        for try await chunk in response.body {
+          guard await put(chunk) else { break }
+        }
+        update { $0.isFinished = true }
+      } catch {
+        update {
+          $0.failure = Self.report(error, url: url)
+          $0.isFinished = true
+        }
+      }
+      try? await client.shutdown()
+    }
+  }
+
+  /// The response's head.
+  ///
+  /// - Throws: `source_unreachable`, or `source_timeout` after `timeoutSeconds`.
+  func head(timeoutSeconds: Int, isCancelled: () -> Bool) throws(ErrorReport) -> Head {
+    try wait(timeoutSeconds: timeoutSeconds, isCancelled: isCancelled, what: "did not answer") { state in
+      state.head
+    }
+  }
+
+  /// Reads what has arrived, at most `destination.count` bytes; 0 at the body's end.
+  func read(
+    into destination: UnsafeMutableRawBufferPointer, timeoutSeconds: Int, isCancelled: () -> Bool
+  ) throws(ErrorReport) -> Int {
+    // Safe: the pointer is used before this call returns, under the lock, by this thread alone.
+    nonisolated(unsafe) let destination = destination
+    return try wait(timeoutSeconds: timeoutSeconds, isCancelled: isCancelled, what: "stopped sending") {
+      state in
+      guard !state.chunks.isEmpty else { return state.isFinished && state.failure == nil ? 0 : nil }
+      let count = min(destination.count, state.chunks[0].readableBytes)
+      state.chunks[0].readWithUnsafeReadableBytes { bytes in
+        destination.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[..<count]))
+        return count
+      }
+      if state.chunks[0].readableBytes == 0 { state.chunks.removeFirst() }
+      state.bufferedByteCount -= count
+      if state.bufferedByteCount < Self.bufferByteLimit / 2 {
+        state.waitingWriter?.resume()
+        state.waitingWriter = nil
+      }
+      return count
+    }
+  }
+
+  /// Whether `read` would return at once.
+  var hasBytes: Bool { state.withLock { !$0.chunks.isEmpty || $0.isFinished } }
+
+  /// The worker wants no more.
+  func close() {
+    update {
+      $0.isClosed = true
+      $0.waitingWriter?.resume()
+      $0.waitingWriter = nil
+    }
+  }
+
+  private func update(_ change: (inout State) -> Void) {
+    state.withLock { change(&$0) }
+    arrived.signal()
+  }
+
+  /// Takes a chunk; false when the worker wants no more.
+  private func put(_ chunk: ByteBuffer) async -> Bool {
+    await withCheckedContinuation { continuation in
+      state.withLock { state in
+        state.chunks.append(chunk)
+        state.bufferedByteCount += chunk.readableBytes
+        if state.bufferedByteCount < Self.bufferByteLimit || state.isClosed {
+          continuation.resume()
+        } else {
+          state.waitingWriter = continuation
+        }
+      }
+      arrived.signal()
+    }
+    return state.withLock { !$0.isClosed }
+  }
+
+  private func wait<Value: Sendable>(
+    timeoutSeconds: Int, isCancelled: () -> Bool, what: String, until take: (inout State) -> Value?
+  ) throws(ErrorReport) -> Value {
+    let deadline = DispatchTime.now() + .seconds(timeoutSeconds)
+    while true {
+      let (value, failure) = state.withLock { state in (take(&state), state.failure) }
+      if let value { return value }
+      if let failure { throw failure }
+      guard !isCancelled() else { throw .superseded }
+      guard DispatchTime.now() < deadline else {
+        throw ErrorReport(
+          .sourceTimeout, "the server \(what) within \(timeoutSeconds) s",
+          hint: "try again, or raise --source-timeout-seconds", stage: .connect)
+      }
+      _ = arrived.wait(timeout: min(deadline, .now() + Self.waitSlice))
+    }
+  }
+
+  private static func report(_ error: any Error, url: String) -> ErrorReport {
+    if let error = error as? HTTPClientError, error == .connectTimeout {
+      return ErrorReport(
+        .sourceTimeout, "\(url.prefix(200)) could not be connected in time", hint: "try again later",
+        stage: .connect)
+    }
+    return ErrorReport(
+      .sourceUnreachable, "\(url.prefix(200)) cannot be read: \(String(describing: error).prefix(300))",
+      hint: "check the address and try again", stage: .connect)
+  }
+}
+
+extension ErrorReport {
+  /// A production that nobody waits for any more.
+  static let superseded = ErrorReport(.superseded, "nobody listens any more")
+}

@@ -1,0 +1,13 @@
+import WireProtocol
+
+/// The bytes of one source, read by the worker that produces it and by nobody else.
+protocol MediaInput: AnyObject {
+  /// The source's length in bytes, or nil where it is not known.
+  var byteCount: Int64? { get }
+  /// Whether `seek` works.
+  var isSeekable: Bool { get }
+  /// Reads up to `destination.count` bytes; 0 at the end. May block, within the source's time limit.
+  func read(into destination: UnsafeMutableRawBufferPointer) throws(ErrorReport) -> Int
+  /// Goes on reading at a byte offset.
+  func seek(to offset: Int64) throws(ErrorReport)
+}

@@ -1,0 +1,112 @@
+import CLinux
+import Glibc
+import WireProtocol
+
+/// The one folder below which files may be played.
+package struct MediaRoot: Sendable {
+  /// The folder with its own links resolved.
+  package let path: String
+  /// The most entries one listing shows.
+  static let maximumListingCount = 2_000
+
+  /// - Throws: `source_not_found` where the folder does not exist.
+  package init(_ path: String) throws(ErrorReport) {
+    guard let resolved = realpath(path, nil) else {
+      throw ErrorReport(
+        .sourceNotFound, "the media root \(path) cannot be used: \(String(cString: strerror(errno)))",
+        hint: "give an existing folder to --media-root")
+    }
+    defer { free(resolved) }
+    self.path = String(cString: resolved)
+  }
+
+  /// Opens a file below the root.
+  ///
+  /// What is checked is what was opened: the descriptor's own path after every link, so that no link and no
+  /// race can lead out of the root.
+  func open(_ relativePath: String) throws(ErrorReport) -> FileInput {
+    let descriptor = antiphon_open_read("\(path)/\(relativePath)")
+    guard descriptor >= 0 else { throw Self.report(errno, relativePath) }
+    let input = FileInput(descriptor: descriptor)
+    try check(descriptor, relativePath)
+    var status = stat()
+    guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+      throw ErrorReport(
+        .sourceNotAudio, "media:\(relativePath) is not a file", hint: "GET /media lists a folder",
+        stage: .resolve)
+    }
+    guard status.st_size > 0 else {
+      throw ErrorReport(.sourceEmpty, "media:\(relativePath) is empty: it has no bytes", stage: .resolve)
+    }
+    return input
+  }
+
+  /// Lists a folder: folders first, then files, by name; what begins with a dot is left out.
+  package func list(_ relativePath: String) throws(ErrorReport) -> MediaListing {
+    let descriptor = antiphon_open_read("\(path)/\(relativePath)")
+    guard descriptor >= 0 else { throw Self.report(errno, relativePath) }
+    do {
+      try check(descriptor, relativePath)
+    } catch {
+      close(descriptor)
+      throw error
+    }
+    guard let directory = fdopendir(descriptor) else {
+      close(descriptor)
+      throw ErrorReport(.sourceNotFound, "media:\(relativePath) is not a folder", stage: .resolve)
+    }
+    defer { closedir(directory) }
+    var entries: [MediaListing.Entry] = []
+    while let item = readdir(directory) {
+      let name = withUnsafeBytes(of: item.pointee.d_name) { bytes in
+        String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+      }
+      guard !name.hasPrefix("."), entries.count <= Self.maximumListingCount else { continue }
+      if let entry = entry(name, in: relativePath, descriptor: dirfd(directory)) { entries.append(entry) }
+    }
+    entries.sort { ($0.kind == .folder ? 0 : 1, $0.name) < ($1.kind == .folder ? 0 : 1, $1.name) }
+    return MediaListing(
+      path: relativePath, entries: Array(entries.prefix(Self.maximumListingCount)),
+      truncated: entries.count > Self.maximumListingCount)
+  }
+
+  private func entry(_ name: String, in folder: String, descriptor: Int32) -> MediaListing.Entry? {
+    var status = stat()
+    guard fstatat(descriptor, name, &status, 0) == 0 else { return nil }
+    let path = folder.isEmpty ? name : "\(folder)/\(name)"
+    switch status.st_mode & S_IFMT {
+    case S_IFDIR: return .init(name: name, kind: .folder)
+    case S_IFREG:
+      return .init(name: name, kind: .file, url: MediaSource.url(forPath: path), bytes: Int(status.st_size))
+    default: return nil
+    }
+  }
+
+  private func check(_ descriptor: Int32, _ relativePath: String) throws(ErrorReport) {
+    var buffer = [CChar](repeating: 0, count: Int(PATH_MAX) + 1)
+    let length = readlink("/proc/self/fd/\(descriptor)", &buffer, Int(PATH_MAX))
+    let opened = String(decoding: buffer.prefix(max(0, length)).map(UInt8.init(bitPattern:)), as: UTF8.self)
+    guard opened == path || opened.hasPrefix(path == "/" ? "/" : path + "/") else {
+      throw ErrorReport(
+        .sourceForbidden, "media:\(relativePath) lies outside the media root",
+        hint: "put the file itself below the media root; links out of it are not followed", stage: .resolve)
+    }
+  }
+
+  private static func report(_ code: Int32, _ relativePath: String) -> ErrorReport {
+    switch code {
+    case ENOENT, ENOTDIR:
+      ErrorReport(
+        .sourceNotFound, "media:\(relativePath) does not exist below the media root",
+        hint: "GET /media lists the files", stage: .resolve)
+    case EACCES, EPERM, ELOOP:
+      ErrorReport(
+        .sourceForbidden, "media:\(relativePath) may not be read: \(String(cString: strerror(code)))",
+        hint: "let the engine's user read it", stage: .resolve)
+    default:
+      ErrorReport(
+        .sourceUnreachable, "media:\(relativePath) cannot be opened: \(String(cString: strerror(code)))",
+        stage: .resolve)
+    }
+  }
+}

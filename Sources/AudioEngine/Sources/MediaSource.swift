@@ -1,0 +1,70 @@
+import WireProtocol
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Where a track's bytes come from.
+package enum MediaSource: Hashable, Sendable {
+  /// A file, by its path below the media root.
+  case file(path: String)
+  /// A direct http or https address.
+  case web(url: String)
+
+  /// The scheme of files below the media root.
+  static let fileScheme = "media:"
+
+  /// Reads what `play` was given.
+  ///
+  /// - Throws: `invalid_source`, naming the scheme that was refused.
+  package init(_ text: String) throws(ErrorReport) {
+    if text.hasPrefix(Self.fileScheme) {
+      let path = Self.percentDecoded(text.dropFirst(Self.fileScheme.count))
+      guard !path.isEmpty, !path.utf8.contains(0) else {
+        throw Self.invalid("\(text.debugDescription) names no file")
+      }
+      self = .file(path: path)
+      return
+    }
+    guard let colon = text.firstIndex(of: ":") else {
+      throw Self.invalid("\(text.prefix(200).debugDescription) is not a URL")
+    }
+    let scheme = text[..<colon].lowercased()
+    guard scheme == "http" || scheme == "https" else {
+      throw Self.invalid("the scheme \(scheme.prefix(40).debugDescription) is not played")
+    }
+    guard let url = URL(string: text), let host = url.host(), !host.isEmpty, text.utf8.count <= 8192 else {
+      throw Self.invalid("\(text.prefix(200).debugDescription) is not a web address")
+    }
+    self = .web(url: text)
+  }
+
+  /// The URL of a file below the media root: what `init` reads back as the same path.
+  static func url(forPath path: String) -> String {
+    fileScheme + path.replacing("%", with: "%25")
+  }
+
+  /// `%` and two hexadecimal digits stand for that byte; everything else stands for itself.
+  private static func percentDecoded(_ text: Substring) -> String {
+    var bytes: [UInt8] = []
+    var rest = text.utf8[...]
+    while let byte = rest.popFirst() {
+      if byte == UInt8(ascii: "%"), let decoded = UInt8(String(rest.prefix(2)) ?? "", radix: 16),
+        rest.count >= 2
+      {
+        bytes.append(decoded)
+        rest = rest.dropFirst(2)
+      } else {
+        bytes.append(byte)
+      }
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  private static func invalid(_ message: String) -> ErrorReport {
+    ErrorReport(
+      .invalidSource, message, hint: "use https://…, http://… or media:folder/song.flac", stage: .resolve)
+  }
+}

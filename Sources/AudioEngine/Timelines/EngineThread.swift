@@ -1,0 +1,51 @@
+import CLinux
+import Glibc
+import WireProtocol
+
+/// Starts a thread of our own: blocking C calls never run on Swift's cooperative pool.
+enum EngineThread {
+  /// - Parameters:
+  ///   - name: at most 15 bytes, as `top -H` shows it.
+  ///   - niceness: 0 to 19; a higher one lets other threads go first.
+  ///   - stackByteCount: the address space set aside; only touched pages cost memory.
+  /// - Throws: `ErrorReport` `internal` where the system refuses another thread.
+  static func start(
+    name: String, niceness: Int32 = 0, stackByteCount: Int = 1 << 20, _ body: @escaping @Sendable () -> Void
+  ) throws(ErrorReport) {
+    var attributes = pthread_attr_t()
+    pthread_attr_init(&attributes)
+    defer { pthread_attr_destroy(&attributes) }
+    pthread_attr_setstacksize(&attributes, stackByteCount)
+    pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
+    let start = Unmanaged.passRetained(Start(name: name, niceness: niceness, body: body))
+    var thread = pthread_t()
+    let status = pthread_create(
+      &thread, &attributes,
+      { argument in
+        // Safe: the pointer is the retained Start passed below, taken exactly once.
+        let start = Unmanaged<Start>.fromOpaque(argument!).takeRetainedValue()
+        antiphon_set_thread_name(start.name)
+        if start.niceness != 0 { antiphon_set_thread_niceness(start.niceness) }
+        start.body()
+        return nil
+      }, start.toOpaque())
+    guard status == 0 else {
+      start.release()
+      throw ErrorReport(
+        .internal, "no thread for \(name): \(String(cString: strerror(status)))",
+        hint: "raise the process's thread limit or lower --max-workers")
+    }
+  }
+
+  private final class Start {
+    let name: String
+    let niceness: Int32
+    let body: @Sendable () -> Void
+
+    init(name: String, niceness: Int32, body: @escaping @Sendable () -> Void) {
+      self.name = name
+      self.niceness = niceness
+      self.body = body
+    }
+  }
+}

@@ -1,0 +1,40 @@
+/// A worker's use of the CPU permits: held while it produces, given up while it waits.
+final class HeldPermit {
+  private let permits: CPUPermits
+  private let timeline: Timeline
+  private var isHeld = false
+  private var isPaused = false
+
+  init(_ permits: CPUPermits, timeline: Timeline) {
+    self.permits = permits
+    self.timeline = timeline
+  }
+
+  deinit { release() }
+
+  /// Whether the production is wanted no more.
+  func isCancelled() -> Bool { timeline.isCancelled }
+
+  func acquire() {
+    guard !isHeld else { return }
+    permits.acquire(for: timeline)
+    isHeld = true
+  }
+
+  func release() {
+    guard isHeld else { return }
+    isHeld = false
+    permits.release()
+  }
+
+  /// A worker waiting for the network holds no permit.
+  func pause() {
+    isPaused = isHeld
+    release()
+  }
+
+  func unpause() {
+    if isPaused { acquire() }
+    isPaused = false
+  }
+}

@@ -1,0 +1,221 @@
+import Dispatch
+import Synchronization
+import WireProtocol
+
+/// The 20 ms Opus packets of one track: filled by one producer, read by any number of sessions.
+///
+/// One writer, and the pacer is the only reader: packets are published by one atomic count, and reading
+/// takes no lock. Everything a session or the cache wants to know beside the packets is in `details`.
+package final class Timeline: Sendable {
+  package let key: TrackKey
+  private let publishedCount = Atomic<Int>(0)
+  private let furthestIndex = Atomic<Int>(0)
+  private let firstRetained = Atomic<Int>(0)
+  private let segmentCount = Atomic<Int>(1)
+  private let phaseValue = Atomic<UInt8>(Phase.opening.rawValue)
+  private let cancelled = Atomic<Bool>(false)
+  private let transient = Atomic<Bool>(false)
+  private let details = Mutex(Details())
+  private let wake = DispatchSemaphore(value: 0)
+
+  // Safe: after initialisation only the pacer's thread (`trim`) and `deinit` touch it, and `deinit` runs
+  // when no cursor is left.
+  private nonisolated(unsafe) var head: PacketSegment
+
+  /// How far production is.
+  package enum Phase: UInt8, Sendable {
+    /// Nothing is produced yet.
+    case opening
+    /// At least one packet is published, and more come.
+    case producing
+    /// Every packet is published.
+    case complete
+    /// Nothing could be produced.
+    case failed
+  }
+
+  struct Details {
+    var track: TrackDetails?
+    /// Why opening failed, or why production ended before the source's own end.
+    var failure: ErrorReport?
+  }
+
+  init(key: TrackKey) {
+    self.key = key
+    head = PacketSegment(firstIndex: 0)
+  }
+
+  deinit {
+    var segment: PacketSegment? = head
+    while let current = segment {
+      segment = current.next
+      current.deallocate()
+    }
+  }
+
+  package var phase: Phase { Phase(rawValue: phaseValue.load(ordering: .acquiring))! }
+  /// Packets published so far.
+  package var packetCount: Int { publishedCount.load(ordering: .acquiring) }
+  var track: TrackDetails? { details.withLock { $0.track } }
+  var failure: ErrorReport? { details.withLock { $0.failure } }
+  var byteCount: Int { segmentCount.load(ordering: .relaxed) * PacketSegment.byteCount }
+
+  /// Packets produced beyond the session that is furthest: how soon the timeline runs dry.
+  var packetsAhead: Int { packetCount - furthestIndex.load(ordering: .relaxed) }
+
+  /// Whether a cursor can be put at a position: it is kept, or will be produced within two seconds.
+  func covers(positionMilliseconds position: Int) -> Bool {
+    let index = packetIndex(atMilliseconds: position)
+    guard index >= firstRetained.load(ordering: .relaxed) else { return false }
+    switch phase {
+    case .failed: return false
+    case .complete: return index < packetCount
+    case .opening, .producing: return index <= packetCount + 100
+    }
+  }
+
+  /// The packet that holds a position of the source; negative before the timeline's start.
+  func packetIndex(atMilliseconds position: Int) -> Int {
+    let offset = position - key.startMilliseconds
+    return offset < 0 ? -1 : offset / WireLimits.packetDurationMilliseconds
+  }
+
+  /// The position of a packet in the source, in milliseconds.
+  func position(ofPacket index: Int) -> Int {
+    key.startMilliseconds + index * WireLimits.packetDurationMilliseconds
+  }
+}
+
+// MARK: - The producer's side
+
+extension Timeline {
+  /// Where the producer appends. One a timeline: `TimelineStore` gives each timeline to one producer.
+  struct Writer: ~Copyable {
+    let timeline: Timeline
+    private var tail: PacketSegment
+    private var offset = PacketSegment.firstPacketOffset
+    private(set) var count = 0
+
+    init(_ timeline: Timeline) {
+      self.timeline = timeline
+      tail = timeline.head
+    }
+
+    /// Publishes one packet of 1 to 1,276 bytes (RFC 6716, section 3.2: one frame of 20 ms).
+    mutating func append(_ packet: UnsafeRawBufferPointer) {
+      if !PacketSegment.canAppend(byteCount: packet.count, at: offset) {
+        let next = PacketSegment(firstIndex: count)
+        tail.next = next
+        tail.close(at: offset)
+        tail = next
+        offset = PacketSegment.firstPacketOffset
+        timeline.segmentCount.add(1, ordering: .relaxed)
+      }
+      offset = tail.append(packet, at: offset)
+      count += 1
+      timeline.publishedCount.store(count, ordering: .releasing)
+    }
+  }
+
+  /// The track was opened and its first packet is published.
+  func becomeReady(_ track: TrackDetails) {
+    details.withLock { $0.track = track }
+    phaseValue.store(Phase.producing.rawValue, ordering: .releasing)
+  }
+
+  /// Production ended: at the source's end, or with a reason before it.
+  func finish(failure: ErrorReport?) {
+    details.withLock { $0.failure = failure }
+    let phase: Phase = packetCount > 0 ? .complete : .failed
+    phaseValue.store(phase.rawValue, ordering: .releasing)
+  }
+
+  /// Asks the producer to stop; nobody listens any more.
+  func cancel() {
+    cancelled.store(true, ordering: .relaxed)
+    wake.signal()
+  }
+  var isCancelled: Bool { cancelled.load(ordering: .relaxed) }
+
+  /// Blocks the producer while it is far enough ahead: for a second, or until `cancel`.
+  func rest() { _ = wake.wait(timeout: .now() + .seconds(1)) }
+
+  /// The timeline will not be kept in the cache: what every session has played is freed.
+  func becomeTransient() { transient.store(true, ordering: .relaxed) }
+  var isTransient: Bool { transient.load(ordering: .relaxed) }
+}
+
+// MARK: - The pacer's side
+
+extension Timeline {
+  /// A session's place. Used by the pacer's thread alone.
+  package struct Cursor {
+    let timeline: Timeline
+    /// The packet to be read next.
+    private(set) var index: Int
+    private var segment: PacketSegment?
+    private var offset = 0
+
+    init(_ timeline: Timeline, index: Int = 0) {
+      self.timeline = timeline
+      self.index = index
+    }
+
+    var positionMilliseconds: Int { timeline.position(ofPacket: index) }
+    /// Whether the next packet is there to be read.
+    var hasPacket: Bool { index < timeline.packetCount }
+
+    /// Reads the next packet, or nil where none is published.
+    mutating func withNext(_ body: (UnsafeRawBufferPointer) -> Void) -> Bool {
+      guard hasPacket else { return false }
+      if segment == nil { place() }
+      // Safe: `index` is published, so its segment, and every one before it, is fully written.
+      if let packet = segment!.packet(at: offset) {
+        body(packet)
+        advance(past: packet.count)
+      } else {
+        segment = segment!.next
+        offset = PacketSegment.firstPacketOffset
+        let packet = segment!.packet(at: offset)!
+        body(packet)
+        advance(past: packet.count)
+      }
+      return true
+    }
+
+    mutating func move(to index: Int) {
+      self.index = index
+      segment = nil
+    }
+
+    private mutating func advance(past byteCount: Int) {
+      offset += 2 + byteCount
+      index += 1
+      if index > timeline.furthestIndex.load(ordering: .relaxed) {
+        timeline.furthestIndex.store(index, ordering: .relaxed)
+      }
+    }
+
+    /// Walks to the segment and offset of `index`: one hop a second of audio.
+    private mutating func place() {
+      var current = timeline.head
+      while let next = current.next, next.firstIndex <= index { current = next }
+      offset = PacketSegment.firstPacketOffset
+      for _ in current.firstIndex..<index {
+        guard let packet = current.packet(at: offset) else { break }
+        offset += 2 + packet.count
+      }
+      segment = current
+    }
+  }
+
+  /// Frees what lies wholly before a packet. Pacer's thread only.
+  func trim(before index: Int) {
+    while let next = head.next, next.firstIndex <= index, next.firstIndex < packetCount {
+      head.deallocate()
+      head = next
+      firstRetained.store(next.firstIndex, ordering: .relaxed)
+      segmentCount.subtract(1, ordering: .relaxed)
+    }
+  }
+}

@@ -1,0 +1,165 @@
+import Synchronization
+import WireProtocol
+
+/// Every timeline there is: equal keys share one, complete ones stay in a cache with a byte budget.
+package final class TimelineStore: Sendable {
+  fileprivate struct Entry {
+    let timeline: Timeline
+    var readers: Int
+    /// Grows with every use: the smallest is the least recently used.
+    var lastUse: UInt64
+  }
+
+  fileprivate struct State {
+    /// By source and volume; each list holds timelines that begin at different places.
+    var entries: [TrackKey: [Entry]] = [:]
+    var uses: UInt64 = 0
+    var productions = 0
+    var hits = 0
+  }
+
+  private let state = Mutex(State())
+  private let cacheByteLimit: Int
+  private let produce: @Sendable (Timeline, TimelineStore) throws(ErrorReport) -> Void
+
+  /// - Parameters:
+  ///   - cacheByteLimit: what all timelines together may hold before complete ones are forgotten and
+  ///     others are no longer read to their end.
+  ///   - produce: starts a timeline's production on a worker.
+  package init(
+    cacheByteLimit: Int, produce: @escaping @Sendable (Timeline, TimelineStore) throws(ErrorReport) -> Void
+  ) {
+    self.cacheByteLimit = cacheByteLimit
+    self.produce = produce
+  }
+
+  /// The timeline that covers a key's start, an existing one where there is one.
+  ///
+  /// - Throws: `workers_exhausted`.
+  package func acquire(_ key: TrackKey) throws(ErrorReport) -> TimelineLease {
+    let family = key.family
+    let (timeline, isNew): (Timeline, Bool) = state.withLock { state in
+      state.uses += 1
+      let index = state.entries[family]?.firstIndex {
+        $0.timeline.covers(positionMilliseconds: key.startMilliseconds)
+      }
+      if let index {
+        state.entries[family]![index].readers += 1
+        state.entries[family]![index].lastUse = state.uses
+        state.hits += 1
+        return (state.entries[family]![index].timeline, false)
+      }
+      let timeline = Timeline(key: key)
+      state.entries[family, default: []].append(
+        Entry(timeline: timeline, readers: 1, lastUse: state.uses))
+      state.productions += 1
+      return (timeline, true)
+    }
+    let lease = TimelineLease(timeline: timeline, store: self)
+    if isNew {
+      do {
+        try produce(timeline, self)
+      } catch {
+        // The lease goes with this scope, and with it the timeline that nobody fills.
+        timeline.finish(failure: error)
+        throw error
+      }
+    }
+    return lease
+  }
+
+  /// Called when a lease goes: what is complete stays, what nobody hears is not produced on.
+  fileprivate func release(_ timeline: Timeline) {
+    state.withLock { state in
+      let family = timeline.key.family
+      guard let index = state.entries[family]?.firstIndex(where: { $0.timeline === timeline }) else { return }
+      state.entries[family]![index].readers -= 1
+      guard state.entries[family]![index].readers == 0 else { return }
+      if timeline.phase != .complete || timeline.isTransient || timeline.failure != nil {
+        timeline.cancel()
+        state.remove(family, at: index)
+      }
+      _ = state.forget(untilBelow: cacheByteLimit)
+    }
+  }
+
+  /// Whether a timeline may grow beyond the read-ahead: the cache has room, if need be after forgetting
+  /// complete timelines that nobody hears.
+  ///
+  /// One timeline is never given more than a quarter of the budget.
+  func hasRoom(for timeline: Timeline) -> Bool {
+    guard timeline.byteCount < cacheByteLimit / 4 else { return false }
+    return state.withLock { $0.forget(untilBelow: cacheByteLimit) }
+  }
+
+  /// Figures for `/metrics`.
+  package struct Statistics: Sendable {
+    package var timelines: Int
+    package var bytes: Int
+    package var productions: Int
+    package var hits: Int
+  }
+
+  package var statistics: Statistics {
+    state.withLock { state in
+      Statistics(
+        timelines: state.entries.values.reduce(0) { $0 + $1.count }, bytes: state.byteCount,
+        productions: state.productions, hits: state.hits)
+    }
+  }
+}
+
+extension TimelineStore.State {
+  var byteCount: Int {
+    entries.values.reduce(0) { $0 + $1.reduce(0) { $0 + $1.timeline.byteCount } }
+  }
+
+  /// The complete timeline without readers whose last use is longest ago.
+  var leastRecentlyUsed: (family: TrackKey, index: Int)? {
+    var oldest: (family: TrackKey, index: Int, use: UInt64)?
+    for (family, list) in entries {
+      for (index, entry) in list.enumerated() where entry.readers == 0 {
+        if entry.lastUse < oldest?.use ?? .max { oldest = (family, index, entry.lastUse) }
+      }
+    }
+    return oldest.map { ($0.family, $0.index) }
+  }
+
+  /// Forgets least recently used timelines; false where too much is still in use.
+  mutating func forget(untilBelow byteLimit: Int) -> Bool {
+    var total = byteCount
+    while total >= byteLimit {
+      guard let (family, index) = leastRecentlyUsed else { return false }
+      total -= entries[family]![index].timeline.byteCount
+      remove(family, at: index)
+    }
+    return true
+  }
+
+  mutating func remove(_ family: TrackKey, at index: Int) {
+    entries[family]!.remove(at: index)
+    if entries[family]!.isEmpty { entries[family] = nil }
+  }
+}
+
+extension TrackKey {
+  /// The key without its start: timelines of one family differ only in where they begin.
+  fileprivate var family: TrackKey {
+    var family = self
+    family.startMilliseconds = 0
+    return family
+  }
+}
+
+/// One reader's hold on a timeline. When the last goes, production stops and only a complete timeline stays.
+package final class TimelineLease: Sendable {
+  package let timeline: Timeline
+  private let store: TimelineStore
+
+  fileprivate init(timeline: Timeline, store: TimelineStore) {
+    self.timeline = timeline
+    self.store = store
+  }
+
+  deinit { store.release(timeline) }
+}

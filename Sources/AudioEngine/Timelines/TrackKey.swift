@@ -1,0 +1,23 @@
+/// What makes two tracks the same sound: equal keys share one timeline.
+package struct TrackKey: Hashable, Sendable {
+  package var source: MediaSource
+  /// Where the timeline begins, in whole packets from the source's start.
+  package var startMilliseconds: Int
+  /// Linear gain. 1 leaves the source's own Opus packets unaltered where they fit.
+  package var volume: Double
+}
+
+/// What is known of a track once it is open.
+package struct TrackDetails: Sendable, Equatable {
+  package var title: String?
+  /// Of the whole source, in milliseconds; nil where the container does not say.
+  package var durationMilliseconds: Int?
+  /// libavcodec's name of the source's codec.
+  package var codec: String
+  package var isPassthrough: Bool
+  /// How long each stage of opening took, in milliseconds.
+  package var queuedMilliseconds = 0.0
+  package var openMilliseconds = 0.0
+  package var probeMilliseconds = 0.0
+  package var firstPacketMilliseconds = 0.0
+}

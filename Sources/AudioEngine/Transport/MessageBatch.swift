@@ -1,0 +1,51 @@
+import WireProtocol
+
+/// The messages of one round of the pacer, in order: encoded once, sent to every connection.
+struct MessageBatch {
+  struct Message {
+    /// Whose packet it is; nil for an event.
+    var audioOf: SessionID?
+    /// The session an event is about.
+    var eventOf: SessionID?
+    /// The one connection it is for; nil for all.
+    var recipient: RouterConnection.ID?
+    /// In `bytes`.
+    var range: Range<Int>
+  }
+
+  private(set) var bytes: [UInt8] = []
+  private(set) var messages: [Message] = []
+  private(set) var hasRecipients = false
+
+  init() {
+    // Room for 200 packets a round: a round allocates nothing.
+    bytes.reserveCapacity(128 * 1024)
+    messages.reserveCapacity(256)
+  }
+
+  var isEmpty: Bool { messages.isEmpty }
+
+  mutating func append(audio: UnsafeRawBufferPointer, of sessionID: SessionID) {
+    let start = bytes.count
+    withUnsafeTemporaryAllocation(byteCount: WireLimits.packetHeaderByteCount, alignment: 8) { header in
+      AudioPacketHeader.write(sessionID: sessionID, audioByteCount: audio.count, into: header)
+      bytes.append(contentsOf: header)
+    }
+    bytes.append(contentsOf: audio)
+    messages.append(Message(audioOf: sessionID, range: start..<bytes.count))
+  }
+
+  mutating func append(_ event: EngineEvent, to recipient: RouterConnection.ID? = nil) {
+    let start = bytes.count
+    bytes.append(contentsOf: event.encodedLine())
+    messages.append(
+      Message(eventOf: event.sessionID, recipient: recipient, range: start..<bytes.count))
+    if recipient != nil { hasRecipients = true }
+  }
+
+  mutating func removeAll() {
+    bytes.removeAll(keepingCapacity: true)
+    messages.removeAll(keepingCapacity: true)
+    hasRecipients = false
+  }
+}

@@ -1,0 +1,132 @@
+import CLinux
+import Glibc
+import Logging
+import WireProtocol
+
+/// The Unix socket that routers connect to (design.md, "Wire protocol, version 1").
+package final class PacketServer: Sendable {
+  private let path: String
+  private let descriptor: Int32
+  private let pacer: Pacer
+  private let handler: CommandHandler
+  private let logger: Logger
+
+  /// Makes the socket, mode 0600, in a folder made if need be.
+  ///
+  /// - Throws: `internal`, naming the path and what to do, where another engine has it or it cannot be made.
+  package init(path: String, pacer: Pacer, handler: CommandHandler, logger: Logger) throws(ErrorReport) {
+    self.path = path
+    self.pacer = pacer
+    self.handler = handler
+    self.logger = logger
+    descriptor = try Self.listen(on: path)
+  }
+
+  deinit { close(descriptor) }
+
+  /// Accepts routers on a thread of its own until `stop`.
+  package func start() throws(ErrorReport) {
+    try EngineThread.start(name: "accept") { [self] in
+      while true {
+        let accepted = accept(descriptor, nil, nil)
+        if accepted >= 0 {
+          admit(accepted)
+        } else if errno == EMFILE || errno == ENFILE {
+          logger.error("no descriptor for another router: raise the limit of open files")
+          usleep(100_000)
+        } else if errno != EINTR, errno != ECONNABORTED {
+          return
+        }
+      }
+    }
+  }
+
+  /// Takes no more routers and removes the socket's name.
+  package func stop() {
+    unlink(path)
+    shutdown(descriptor, Int32(SHUT_RDWR))
+  }
+
+  private func admit(_ accepted: Int32) {
+    let connection = RouterConnection(descriptor: accepted)
+    let user = antiphon_peer_user(accepted)
+    guard user == Int64(geteuid()) else {
+      logger.warning("a peer of user \(user) was refused on \(path): this engine runs as \(geteuid())")
+      return
+    }
+    do {
+      try EngineThread.start(name: "router-reader") { [self] in
+        logger.info("a router connected")
+        pacer.post(.connected(connection))
+        connection.readLines { line in receive(line, on: connection) }
+        pacer.post(.disconnected(connection.id))
+        logger.info("a router disconnected")
+      }
+    } catch {
+      logger.error("a router was refused: \(error)")
+    }
+  }
+
+  private func receive(_ line: LineDecoder.Line, on connection: RouterConnection) {
+    switch line {
+    case .whole(let bytes):
+      do {
+        let command = try EngineCommand.decode(bytes)
+        handler.perform(command.action, for: Inquiry(.router(connection.id), requestID: command.requestID))
+      } catch {
+        refuse(error, on: connection)
+      }
+    case .tooLong:
+      refuse(
+        CommandError(
+          report: ErrorReport(
+            .lineTooLong, "a command is longer than \(WireLimits.maximumCommandByteCount) bytes",
+            hint: "send it in less", stage: .command)), on: connection)
+    }
+  }
+
+  private func refuse(_ error: CommandError, on connection: RouterConnection) {
+    logger.warning("a command was refused: \(error.report)")
+    pacer.post(
+      .answer(
+        EngineEvent(.error(error.report), sessionID: error.sessionID),
+        Inquiry(.router(connection.id), requestID: error.requestID)))
+  }
+
+  private static func listen(on path: String) throws(ErrorReport) -> Int32 {
+    func failure(_ what: String, hint: String) -> ErrorReport {
+      ErrorReport(.internal, "the socket \(path) \(what)", hint: hint)
+    }
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    let capacity = MemoryLayout.size(ofValue: address.sun_path)
+    guard path.utf8.count < capacity else {
+      throw failure("has a path over \(capacity - 1) bytes", hint: "give a shorter one to --socket")
+    }
+    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+    if let slash = path.lastIndex(of: "/"), slash > path.startIndex { mkdir(String(path[..<slash]), 0o700) }
+
+    let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+    let length = socklen_t(MemoryLayout<sockaddr_un>.size)
+    func withAddress(_ call: (Int32, UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Bool {
+      withUnsafePointer(to: address) {
+        $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { call(descriptor, $0, length) } == 0
+      }
+    }
+    if withAddress(connect) {
+      close(descriptor)
+      throw failure("belongs to an engine that runs", hint: "stop it, or give another path to --socket")
+    }
+    // What is left there is the name of an engine that is gone.
+    unlink(path)
+    let mask = umask(0o177)
+    let isBound = withAddress(bind)
+    let reason = String(cString: strerror(errno))
+    umask(mask)
+    guard isBound, Glibc.listen(descriptor, 16) == 0 else {
+      close(descriptor)
+      throw failure("cannot be made: \(reason)", hint: "give a path in a folder you may write to --socket")
+    }
+    return descriptor
+  }
+}

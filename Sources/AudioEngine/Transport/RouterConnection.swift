@@ -1,0 +1,60 @@
+import CLinux
+import Glibc
+import Synchronization
+import WireProtocol
+
+/// One router's connection: the pacer writes to it, its own thread reads commands from it.
+package final class RouterConnection: Sendable {
+  package struct ID: Hashable, Sendable {
+    fileprivate let number: UInt64
+  }
+
+  private static let lastNumber = Atomic<UInt64>(0)
+  /// The kernel's buffer (seed `audio-processor-worker-pool.md`, "Resource Limits").
+  private static let sendBufferByteCount: Int32 = 65_536
+  private static let sendFlags = Int32(Glibc.MSG_DONTWAIT) | Int32(Glibc.MSG_NOSIGNAL)
+  private static let readByteCount = 16_384
+
+  package let id: ID
+  let descriptor: Int32
+
+  /// Takes the descriptor over.
+  init(descriptor: Int32) {
+    self.descriptor = descriptor
+    id = ID(number: Self.lastNumber.add(1, ordering: .relaxed).newValue)
+    var size = Self.sendBufferByteCount
+    setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &size, socklen_t(MemoryLayout<Int32>.size))
+  }
+
+  deinit { close(descriptor) }
+
+  /// Hands bytes to the socket without blocking.
+  ///
+  /// - Returns: how many were taken, or nil when the connection is gone.
+  func write(_ bytes: UnsafeRawBufferPointer) -> Int? {
+    while true {
+      let count = send(descriptor, bytes.baseAddress, bytes.count, Self.sendFlags)
+      if count >= 0 { return count }
+      switch errno {
+      case EINTR: continue
+      case EAGAIN, EWOULDBLOCK: return 0
+      default: return nil
+      }
+    }
+  }
+
+  /// Ends the connection: the reading thread sees its end, and the descriptor closes with the last holder.
+  func disconnect() { shutdown(descriptor, Int32(SHUT_RDWR)) }
+
+  /// Reads command lines until the connection ends. Blocks its thread.
+  func readLines(_ line: (LineDecoder.Line) -> Void) {
+    var decoder = LineDecoder()
+    var buffer = [UInt8](repeating: 0, count: Self.readByteCount)
+    while true {
+      let count = recv(descriptor, &buffer, buffer.count, 0)
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { return }
+      decoder.append(buffer[..<count], line: line)
+    }
+  }
+}
