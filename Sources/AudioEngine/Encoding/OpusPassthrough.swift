@@ -1,7 +1,7 @@
 /// When a source's own Opus packets can be sent unaltered (RFC 6716, section 3.1; RFC 7845, section 5.1).
-enum OpusPassthrough {
+package enum OpusPassthrough {
   /// Whether a stream's header allows it: one stream of one or two channels, no gain to apply.
-  static func fits(head: [UInt8]) -> Bool {
+  package static func fits(head: [UInt8]) -> Bool {
     guard head.count >= 19, head.starts(with: Array("OpusHead".utf8)) else { return false }
     let channelCount = head[9]
     let gain = Int16(bitPattern: UInt16(head[16]) | UInt16(head[17]) << 8)
@@ -10,7 +10,7 @@ enum OpusPassthrough {
   }
 
   /// Whether a packet is exactly 20 ms of sound, by its TOC byte.
-  static func fits(packet: UnsafeRawBufferPointer) -> Bool {
+  package static func fits(packet: UnsafeRawBufferPointer) -> Bool {
     guard let toc = packet.first, packet.count <= PacketSegment.byteCount / 4 else { return false }
     let configuration = Int(toc >> 3)
     // In units of 2.5 ms: SILK, hybrid and CELT have different sets of durations.

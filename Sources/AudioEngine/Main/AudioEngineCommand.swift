@@ -47,7 +47,14 @@ extension AudioEngineCommand {
     @Option(help: "Bytes of produced audio kept in memory, 0 or more.")
     var cacheBytes = 256 << 20
 
-    @Option(help: "trace, debug, info, notice, warning, error or critical.")
+    @Option(
+      help: "trace, debug, info, notice, warning, error or critical.",
+      transform: { text in
+        guard let level = Logger.Level(rawValue: text) else {
+          throw ValidationError("\(text) is no log level")
+        }
+        return level
+      })
     var logLevel = Logger.Level.info
 
     func validate() throws {
@@ -107,5 +114,3 @@ extension ListenAddress: ExpressibleByArgument {
 extension IPNetwork: ExpressibleByArgument {
   package init?(argument: String) { self.init(argument) }
 }
-
-extension Logger.Level: @retroactive ExpressibleByArgument {}

@@ -24,6 +24,8 @@ enum PacerMessage: Sendable {
 ///
 /// A round allocates nothing while no session changes its state, and waits for nothing but the clock.
 package final class Pacer: Sendable {
+  private static let maximumWaitingMessages = 1_024
+
   private let mailbox = Mutex<[PacerMessage]>([])
   private let wakeDescriptor: Int32
   package let statistics = PacerStatistics()
@@ -50,6 +52,12 @@ package final class Pacer: Sendable {
     mailbox.withLock { $0.append(message) }
     var one: UInt64 = 1
     _ = write(wakeDescriptor, &one, 8)
+  }
+
+  /// Blocks a thread that brings commands while the pacer has as many as it should have: a router that
+  /// sends faster than they are carried out waits in its own socket.
+  func waitForRoom() {
+    while mailbox.withLock({ $0.count }) >= Self.maximumWaitingMessages { usleep(1_000) }
   }
 
   package func timelineChanged(_ timeline: Timeline) { post(.timelineChanged(timeline)) }

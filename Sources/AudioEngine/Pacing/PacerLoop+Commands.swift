@@ -212,7 +212,9 @@ extension PacerLoop {
 
   private func seek(_ session: Session, to position: Int, _ inquiry: Inquiry) throws(ErrorReport) {
     try session.machine.requirePlace(for: "seek")
-    if let duration = session.track?.durationMilliseconds, position >= duration {
+    if let track = session.track, let duration = track.durationMilliseconds, position >= duration,
+      !track.isDurationEstimated
+    {
       throw ErrorReport(
         .invalidCommand, "seek: \(position) ms lies behind the end at \(duration) ms", stage: .command)
     }

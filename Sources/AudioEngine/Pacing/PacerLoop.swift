@@ -12,6 +12,10 @@ final class PacerLoop {
   }
 
   private static let stuckNanoseconds: UInt64 = 10_000_000_000
+  /// Sessions in `hello` itself, so that it stays below an event's limit with the longest URLs; the others
+  /// follow at once as `status`.
+  private static let maximumHelloSessions = 50
+  private static let messagesBetweenTicks = 32
   private static let trimIntervalNanoseconds: UInt64 = 1_000_000_000
   /// Packets kept behind the last session of a timeline that will not be cached: seeking back within
   /// 10 s needs no new production.
@@ -53,7 +57,11 @@ final class PacerLoop {
       let now = MonotonicClock.nowNanoseconds
       if streamingCount == 0 { schedule.catchUpIdle(nowNanoseconds: now) }
       if !messages.isEmpty {
-        for message in messages { handle(message) }
+        for (index, message) in messages.enumerated() {
+          handle(message)
+          // Many commands at once make nobody's packet late.
+          if index % Self.messagesBetweenTicks == Self.messagesBetweenTicks - 1 { runDueTicks() }
+        }
         messages.removeAll(keepingCapacity: true)
         updateSessionCounts()
       }
@@ -168,10 +176,14 @@ final class PacerLoop {
 
   func connect(_ connection: RouterConnection) {
     links.append(Link(connection: connection))
+    let snapshots = sessions.values.map(snapshot)
     let hello = Hello(
       startedAtMilliseconds: startedAtMilliseconds, nowNanoseconds: MonotonicClock.nowNanoseconds,
-      limits: limits, sessions: sessions.values.map(snapshot))
+      limits: limits, sessions: Array(snapshots.prefix(Self.maximumHelloSessions)))
     batch.append(EngineEvent(.hello(hello)), to: connection.id)
+    for snapshot in snapshots.dropFirst(Self.maximumHelloSessions) {
+      batch.append(EngineEvent(.status(snapshot), sessionID: snapshot.sessionID), to: connection.id)
+    }
     pacer.statistics.update { $0.connections = links.count }
   }
 

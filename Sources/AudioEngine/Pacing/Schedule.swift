@@ -4,30 +4,27 @@ import WireProtocol
 ///
 /// A session keeps its phase, the tick modulo ten, for as long as it streams, so a tick looks only at the
 /// sessions of its own phase.
-struct Schedule {
-  static let tickNanoseconds: UInt64 = 2_000_000
-  static let ticksPerPacket = WireLimits.packetDurationNanoseconds / tickNanoseconds
+package struct Schedule {
+  package static let tickNanoseconds: UInt64 = 2_000_000
+  package static let ticksPerPacket = WireLimits.packetDurationNanoseconds / tickNanoseconds
   /// A stall longer than this restarts the schedule; a shorter one is caught up with.
-  static let rebaseThresholdNanoseconds: UInt64 = 100_000_000
+  package static let rebaseThresholdNanoseconds: UInt64 = 100_000_000
 
   private var baseNanoseconds: UInt64
   /// The next tick to be worked on.
-  private(set) var nextTick: UInt64 = 0
+  package private(set) var nextTick: UInt64 = 0
 
-  init(nowNanoseconds: UInt64) { baseNanoseconds = nowNanoseconds }
+  package init(nowNanoseconds: UInt64) { baseNanoseconds = nowNanoseconds }
 
-  func time(of tick: UInt64) -> UInt64 { baseNanoseconds + tick * Self.tickNanoseconds }
+  package func time(of tick: UInt64) -> UInt64 { baseNanoseconds + tick * Self.tickNanoseconds }
 
   /// The phase a tick belongs to.
-  static func phase(of tick: UInt64) -> Int { Int(tick % ticksPerPacket) }
+  package static func phase(of tick: UInt64) -> Int { Int(tick % ticksPerPacket) }
 
-  mutating func advance() { nextTick += 1 }
-
-  /// Passes over ticks in which nothing was due.
-  mutating func skip(to tick: UInt64) { nextTick = max(nextTick, tick) }
+  package mutating func advance() { nextTick += 1 }
 
   /// With nothing due, the schedule goes on from now.
-  mutating func catchUpIdle(nowNanoseconds: UInt64) {
+  package mutating func catchUpIdle(nowNanoseconds: UInt64) {
     guard nowNanoseconds > time(of: nextTick) else { return }
     nextTick += (nowNanoseconds - time(of: nextTick)) / Self.tickNanoseconds + 1
   }
@@ -35,7 +32,7 @@ struct Schedule {
   /// After a stall: moves every later tick by what was lost, so that nobody hears a fast-forward.
   ///
   /// - Returns: whether there was one.
-  mutating func rebaseIfStalled(nowNanoseconds: UInt64) -> Bool {
+  package mutating func rebaseIfStalled(nowNanoseconds: UInt64) -> Bool {
     let due = time(of: nextTick)
     guard nowNanoseconds > due + Self.rebaseThresholdNanoseconds else { return false }
     baseNanoseconds += nowNanoseconds - due

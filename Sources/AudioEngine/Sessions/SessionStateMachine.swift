@@ -6,40 +6,40 @@ import WireProtocol
 /// Extracting → Streaming ⇄ Paused → (gone)        Extracting → (gone)
 /// ```
 /// Idle, Stopped and Error are the absence of a session, told by `ended`.
-struct SessionStateMachine: Equatable {
-  enum State: Equatable {
+package struct SessionStateMachine: Equatable {
+  package enum State: Equatable {
     /// The source is being opened; it will begin paused where that was asked for.
     case extracting(startsPaused: Bool)
     case streaming
     case paused
   }
 
-  private(set) var state: State
+  package private(set) var state: State
 
-  init(startsPaused: Bool) { state = .extracting(startsPaused: startsPaused) }
+  package init(startsPaused: Bool) { state = .extracting(startsPaused: startsPaused) }
 
   /// The first packet is there.
   ///
   /// - Returns: whether sound begins now.
-  mutating func becomeReady() -> Bool {
+  package mutating func becomeReady() -> Bool {
     guard case .extracting(let startsPaused) = state else { return false }
     state = startsPaused ? .paused : .streaming
     return !startsPaused
   }
 
   /// - Throws: `invalid_state` where there is nothing to pause.
-  mutating func pause() throws(ErrorReport) {
+  package mutating func pause() throws(ErrorReport) {
     guard state == .streaming else { throw refusal("pause", "is not streaming") }
     state = .paused
   }
 
-  mutating func resume() throws(ErrorReport) {
+  package mutating func resume() throws(ErrorReport) {
     guard state == .paused else { throw refusal("resume", "is not paused") }
     state = .streaming
   }
 
   /// Seek and volume need a place on a timeline.
-  func requirePlace(for command: String) throws(ErrorReport) {
+  package func requirePlace(for command: String) throws(ErrorReport) {
     if case .extracting = state { throw refusal(command, "is still being opened") }
   }
 

@@ -19,7 +19,7 @@ package struct AddressPolicy: Sendable {
     "fe80::/10", "fec0::/10", "ff00::/8",
   ].compactMap(IPNetwork.init)
 
-  func permits(_ address: IPAddress) -> Bool {
+  package func permits(_ address: IPAddress) -> Bool {
     if allowed.contains(where: { $0.contains(address) }) { return true }
     if Self.refused.contains(where: { $0.contains(address) }) { return false }
     return address.embedded.map(permits) ?? true
@@ -31,7 +31,7 @@ package struct AddressPolicy: Sendable {
   /// Blocks for as long as the system's resolver does.
   /// - Throws: `source_not_found` for a name without address, `source_forbidden` where no address may be
   ///   reached.
-  func resolve(host: String) throws(ErrorReport) -> IPAddress {
+  package func resolve(host: String) throws(ErrorReport) -> IPAddress {
     let addresses = try Self.addresses(of: host)
     if let address = addresses.first(where: permits) { return address }
     throw ErrorReport(

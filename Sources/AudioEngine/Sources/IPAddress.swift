@@ -1,14 +1,14 @@
 import Glibc
 
 /// An IPv4 or IPv6 address as bytes in network order.
-struct IPAddress: Hashable, Sendable, CustomStringConvertible {
+package struct IPAddress: Hashable, Sendable, CustomStringConvertible {
   /// 4 or 16 bytes.
   let bytes: [UInt8]
 
-  init(bytes: [UInt8]) { self.bytes = bytes }
+  package init(bytes: [UInt8]) { self.bytes = bytes }
 
   /// Reads a numeric address in its usual form.
-  init?(_ text: String) {
+  package init?(_ text: String) {
     var v4 = in_addr()
     if inet_pton(AF_INET, text, &v4) == 1 {
       bytes = withUnsafeBytes(of: v4) { Array($0) }
@@ -19,7 +19,7 @@ struct IPAddress: Hashable, Sendable, CustomStringConvertible {
     bytes = withUnsafeBytes(of: v6) { Array($0) }
   }
 
-  var description: String {
+  package var description: String {
     var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
     let family = bytes.count == 4 ? AF_INET : AF_INET6
     _ = bytes.withUnsafeBytes { inet_ntop(family, $0.baseAddress, &text, socklen_t(text.count)) }
@@ -61,7 +61,7 @@ package struct IPNetwork: Hashable, Sendable {
     prefixLength = length
   }
 
-  func contains(_ candidate: IPAddress) -> Bool {
+  package func contains(_ candidate: IPAddress) -> Bool {
     guard candidate.bytes.count == address.bytes.count else { return false }
     return (0..<prefixLength).allSatisfy { bit in
       let mask = UInt8(0x80) >> UInt8(bit % 8)

@@ -16,14 +16,19 @@ package enum MediaSource: Hashable, Sendable {
   /// The scheme of files below the media root.
   static let fileScheme = "media:"
 
+  /// As long as Linux lets a path be, and a web address with room to spare.
+  private static let maximumPathByteCount = 4096
+  private static let maximumURLByteCount = 8192
+
   /// Reads what `play` was given.
   ///
   /// - Throws: `invalid_source`, naming the scheme that was refused.
   package init(_ text: String) throws(ErrorReport) {
     if text.hasPrefix(Self.fileScheme) {
       let path = Self.percentDecoded(text.dropFirst(Self.fileScheme.count))
-      guard !path.isEmpty, !path.utf8.contains(0) else {
-        throw Self.invalid("\(text.debugDescription) names no file")
+      guard !path.isEmpty, path.utf8.count <= Self.maximumPathByteCount, path.utf8.allSatisfy({ $0 >= 0x20 })
+      else {
+        throw Self.invalid("\(text.prefix(200).debugDescription) names no file")
       }
       self = .file(path: path)
       return
@@ -35,14 +40,16 @@ package enum MediaSource: Hashable, Sendable {
     guard scheme == "http" || scheme == "https" else {
       throw Self.invalid("the scheme \(scheme.prefix(40).debugDescription) is not played")
     }
-    guard let url = URL(string: text), let host = url.host(), !host.isEmpty, text.utf8.count <= 8192 else {
+    guard let url = URL(string: text), let host = url.host(), !host.isEmpty,
+      text.utf8.count <= Self.maximumURLByteCount
+    else {
       throw Self.invalid("\(text.prefix(200).debugDescription) is not a web address")
     }
     self = .web(url: text)
   }
 
   /// The URL of a file below the media root: what `init` reads back as the same path.
-  static func url(forPath path: String) -> String {
+  package static func url(forPath path: String) -> String {
     fileScheme + path.replacing("%", with: "%25")
   }
 
@@ -51,10 +58,9 @@ package enum MediaSource: Hashable, Sendable {
     var bytes: [UInt8] = []
     var rest = text.utf8[...]
     while let byte = rest.popFirst() {
-      if byte == UInt8(ascii: "%"), let decoded = UInt8(String(rest.prefix(2)) ?? "", radix: 16),
-        rest.count >= 2
-      {
-        bytes.append(decoded)
+      let digits = rest.prefix(2).compactMap { Character(Unicode.Scalar($0)).hexDigitValue }
+      if byte == UInt8(ascii: "%"), digits.count == 2 {
+        bytes.append(UInt8(digits[0] * 16 + digits[1]))
         rest = rest.dropFirst(2)
       } else {
         bytes.append(byte)

@@ -23,8 +23,11 @@ package final class CPUPermits: Sendable {
     state = Mutex(State(free: count))
   }
 
+  /// Workers that wait for a permit.
+  package var waiterCount: Int { state.withLock { $0.waiters.count } }
+
   /// Blocks the calling worker until a permit is its own.
-  func acquire(for timeline: Timeline) {
+  package func acquire(for timeline: Timeline) {
     let turn: DispatchSemaphore? = state.withLock { state in
       if state.free > 0 {
         state.free -= 1
@@ -38,7 +41,7 @@ package final class CPUPermits: Sendable {
   }
 
   /// Gives the permit to the waiting timeline with the fewest packets ahead; the first to wait wins a tie.
-  func release() {
+  package func release() {
     state.withLock { state in
       let mostUrgent = state.waiters.indices.min {
         state.waiters[$0].timeline.packetsAhead < state.waiters[$1].timeline.packetsAhead

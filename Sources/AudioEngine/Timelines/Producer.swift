@@ -78,8 +78,7 @@ package struct Producer: Sendable {
     let start = timeline.key.startMilliseconds
     if start > 0 {
       if let duration = demuxer.durationMilliseconds, start >= duration, !demuxer.isDurationEstimated {
-        throw ErrorReport(
-          .invalidCommand, "the position \(start) ms lies behind the end at \(duration) ms", stage: .probe)
+        throw Self.behindEnd(start, duration)
       }
       try demuxer.seek(toMilliseconds: max(0, start - Self.seekLeadMilliseconds))
     }
@@ -88,6 +87,7 @@ package struct Producer: Sendable {
     var details = TrackDetails(
       title: demuxer.title, durationMilliseconds: demuxer.durationMilliseconds, codec: demuxer.codecName,
       isPassthrough: isPassthrough)
+    details.isDurationEstimated = demuxer.isDurationEstimated
     details.queuedMilliseconds = MonotonicClock.milliseconds(
       from: opening.submittedNanoseconds, to: opening.startedNanoseconds)
     details.openMilliseconds = MonotonicClock.milliseconds(
@@ -171,11 +171,21 @@ package struct Producer: Sendable {
     }
   }
 
+  private static func behindEnd(_ position: Int, _ duration: Int?) -> ErrorReport {
+    let end = duration.map { " at \($0) ms" } ?? ""
+    return ErrorReport(
+      .invalidCommand, "the position \(position) ms lies behind the end\(end)",
+      hint: "ask for an earlier one",
+      stage: .probe)
+  }
+
   /// Nothing at all, or a good deal less than the source says it has, is an error to tell.
   private func checkEnd(
     _ demuxer: borrowing Demuxer, _ writer: borrowing Timeline.Writer
   ) throws(ErrorReport) {
+    let start = writer.timeline.key.startMilliseconds
     guard writer.count > 0 else {
+      if start > 0 { throw Self.behindEnd(start, demuxer.durationMilliseconds) }
       throw ErrorReport(
         .sourceCorrupt, "nothing in the source could be decoded as \(demuxer.codecName)",
         hint: "check the file", stage: .decode)

@@ -40,7 +40,7 @@ package final class Timeline: Sendable {
     var failure: ErrorReport?
   }
 
-  init(key: TrackKey) {
+  package init(key: TrackKey) {
     self.key = key
     head = PacketSegment(firstIndex: 0)
   }
@@ -58,13 +58,13 @@ package final class Timeline: Sendable {
   package var packetCount: Int { publishedCount.load(ordering: .acquiring) }
   var track: TrackDetails? { details.withLock { $0.track } }
   var failure: ErrorReport? { details.withLock { $0.failure } }
-  var byteCount: Int { segmentCount.load(ordering: .relaxed) * PacketSegment.byteCount }
+  package var byteCount: Int { segmentCount.load(ordering: .relaxed) * PacketSegment.byteCount }
 
   /// Packets produced beyond the session that is furthest: how soon the timeline runs dry.
-  var packetsAhead: Int { packetCount - furthestIndex.load(ordering: .relaxed) }
+  package var packetsAhead: Int { packetCount - furthestIndex.load(ordering: .relaxed) }
 
   /// Whether a cursor can be put at a position: it is kept, or will be produced within two seconds.
-  func covers(positionMilliseconds position: Int) -> Bool {
+  package func covers(positionMilliseconds position: Int) -> Bool {
     let index = packetIndex(atMilliseconds: position)
     guard index >= firstRetained.load(ordering: .relaxed) else { return false }
     switch phase {
@@ -75,13 +75,13 @@ package final class Timeline: Sendable {
   }
 
   /// The packet that holds a position of the source; negative before the timeline's start.
-  func packetIndex(atMilliseconds position: Int) -> Int {
+  package func packetIndex(atMilliseconds position: Int) -> Int {
     let offset = position - key.startMilliseconds
     return offset < 0 ? -1 : offset / WireLimits.packetDurationMilliseconds
   }
 
   /// The position of a packet in the source, in milliseconds.
-  func position(ofPacket index: Int) -> Int {
+  package func position(ofPacket index: Int) -> Int {
     key.startMilliseconds + index * WireLimits.packetDurationMilliseconds
   }
 }
@@ -90,19 +90,19 @@ package final class Timeline: Sendable {
 
 extension Timeline {
   /// Where the producer appends. One a timeline: `TimelineStore` gives each timeline to one producer.
-  struct Writer: ~Copyable {
+  package struct Writer: ~Copyable {
     let timeline: Timeline
     private var tail: PacketSegment
     private var offset = PacketSegment.firstPacketOffset
     private(set) var count = 0
 
-    init(_ timeline: Timeline) {
+    package init(_ timeline: Timeline) {
       self.timeline = timeline
       tail = timeline.head
     }
 
     /// Publishes one packet of 1 to 1,276 bytes (RFC 6716, section 3.2: one frame of 20 ms).
-    mutating func append(_ packet: UnsafeRawBufferPointer) {
+    package mutating func append(_ packet: UnsafeRawBufferPointer) {
       if !PacketSegment.canAppend(byteCount: packet.count, at: offset) {
         let next = PacketSegment(firstIndex: count)
         tail.next = next
@@ -118,30 +118,30 @@ extension Timeline {
   }
 
   /// The track was opened and its first packet is published.
-  func becomeReady(_ track: TrackDetails) {
+  package func becomeReady(_ track: TrackDetails) {
     details.withLock { $0.track = track }
     phaseValue.store(Phase.producing.rawValue, ordering: .releasing)
   }
 
   /// Production ended: at the source's end, or with a reason before it.
-  func finish(failure: ErrorReport?) {
+  package func finish(failure: ErrorReport?) {
     details.withLock { $0.failure = failure }
     let phase: Phase = packetCount > 0 ? .complete : .failed
     phaseValue.store(phase.rawValue, ordering: .releasing)
   }
 
   /// Asks the producer to stop; nobody listens any more.
-  func cancel() {
+  package func cancel() {
     cancelled.store(true, ordering: .relaxed)
     wake.signal()
   }
-  var isCancelled: Bool { cancelled.load(ordering: .relaxed) }
+  package var isCancelled: Bool { cancelled.load(ordering: .relaxed) }
 
   /// Blocks the producer while it is far enough ahead: for a second, or until `cancel`.
   func rest() { _ = wake.wait(timeout: .now() + .seconds(1)) }
 
   /// The timeline will not be kept in the cache: what every session has played is freed.
-  func becomeTransient() { transient.store(true, ordering: .relaxed) }
+  package func becomeTransient() { transient.store(true, ordering: .relaxed) }
   var isTransient: Bool { transient.load(ordering: .relaxed) }
 }
 
@@ -156,17 +156,17 @@ extension Timeline {
     private var segment: PacketSegment?
     private var offset = 0
 
-    init(_ timeline: Timeline, index: Int = 0) {
+    package init(_ timeline: Timeline, index: Int = 0) {
       self.timeline = timeline
       self.index = index
     }
 
-    var positionMilliseconds: Int { timeline.position(ofPacket: index) }
+    package var positionMilliseconds: Int { timeline.position(ofPacket: index) }
     /// Whether the next packet is there to be read.
-    var hasPacket: Bool { index < timeline.packetCount }
+    package var hasPacket: Bool { index < timeline.packetCount }
 
     /// Reads the next packet, or nil where none is published.
-    mutating func withNext(_ body: (UnsafeRawBufferPointer) -> Void) -> Bool {
+    package mutating func withNext(_ body: (UnsafeRawBufferPointer) -> Void) -> Bool {
       guard hasPacket else { return false }
       if segment == nil { place() }
       // Safe: `index` is published, so its segment, and every one before it, is fully written.
@@ -183,7 +183,7 @@ extension Timeline {
       return true
     }
 
-    mutating func move(to index: Int) {
+    package mutating func move(to index: Int) {
       self.index = index
       segment = nil
     }
@@ -199,6 +199,8 @@ extension Timeline {
     /// Walks to the segment and offset of `index`: one hop a second of audio.
     private mutating func place() {
       var current = timeline.head
+      // What a cursor was put on may have been trimmed before it was read from.
+      index = max(index, current.firstIndex)
       while let next = current.next, next.firstIndex <= index { current = next }
       offset = PacketSegment.firstPacketOffset
       for _ in current.firstIndex..<index {
@@ -210,7 +212,7 @@ extension Timeline {
   }
 
   /// Frees what lies wholly before a packet. Pacer's thread only.
-  func trim(before index: Int) {
+  package func trim(before index: Int) {
     while let next = head.next, next.firstIndex <= index, next.firstIndex < packetCount {
       head.deallocate()
       head = next

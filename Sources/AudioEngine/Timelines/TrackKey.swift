@@ -5,6 +5,12 @@ package struct TrackKey: Hashable, Sendable {
   package var startMilliseconds: Int
   /// Linear gain. 1 leaves the source's own Opus packets unaltered where they fit.
   package var volume: Double
+
+  package init(source: MediaSource, startMilliseconds: Int = 0, volume: Double = 1) {
+    self.source = source
+    self.startMilliseconds = startMilliseconds
+    self.volume = volume
+  }
 }
 
 /// What is known of a track once it is open.
@@ -12,6 +18,8 @@ package struct TrackDetails: Sendable, Equatable {
   package var title: String?
   /// Of the whole source, in milliseconds; nil where the container does not say.
   package var durationMilliseconds: Int?
+  /// The duration was guessed from the bit rate: the end may come sooner or later.
+  package var isDurationEstimated = false
   /// libavcodec's name of the source's codec.
   package var codec: String
   package var isPassthrough: Bool
@@ -20,4 +28,11 @@ package struct TrackDetails: Sendable, Equatable {
   package var openMilliseconds = 0.0
   package var probeMilliseconds = 0.0
   package var firstPacketMilliseconds = 0.0
+
+  package init(title: String?, durationMilliseconds: Int?, codec: String, isPassthrough: Bool) {
+    self.title = title
+    self.durationMilliseconds = durationMilliseconds
+    self.codec = codec
+    self.isPassthrough = isPassthrough
+  }
 }

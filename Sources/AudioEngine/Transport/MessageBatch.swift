@@ -1,7 +1,7 @@
 import WireProtocol
 
 /// The messages of one round of the pacer, in order: encoded once, sent to every connection.
-struct MessageBatch {
+package struct MessageBatch {
   struct Message {
     /// Whose packet it is; nil for an event.
     var audioOf: SessionID?
@@ -13,11 +13,11 @@ struct MessageBatch {
     var range: Range<Int>
   }
 
-  private(set) var bytes: [UInt8] = []
+  package private(set) var bytes: [UInt8] = []
   private(set) var messages: [Message] = []
   private(set) var hasRecipients = false
 
-  init() {
+  package init() {
     // Room for 200 packets a round: a round allocates nothing.
     bytes.reserveCapacity(128 * 1024)
     messages.reserveCapacity(256)
@@ -25,7 +25,7 @@ struct MessageBatch {
 
   var isEmpty: Bool { messages.isEmpty }
 
-  mutating func append(audio: UnsafeRawBufferPointer, of sessionID: SessionID) {
+  package mutating func append(audio: UnsafeRawBufferPointer, of sessionID: SessionID) {
     let start = bytes.count
     withUnsafeTemporaryAllocation(byteCount: WireLimits.packetHeaderByteCount, alignment: 8) { header in
       AudioPacketHeader.write(sessionID: sessionID, audioByteCount: audio.count, into: header)
@@ -35,7 +35,7 @@ struct MessageBatch {
     messages.append(Message(audioOf: sessionID, range: start..<bytes.count))
   }
 
-  mutating func append(_ event: EngineEvent, to recipient: RouterConnection.ID? = nil) {
+  package mutating func append(_ event: EngineEvent, to recipient: RouterConnection.ID? = nil) {
     let start = bytes.count
     bytes.append(contentsOf: event.encodedLine())
     messages.append(
@@ -43,7 +43,7 @@ struct MessageBatch {
     if recipient != nil { hasRecipients = true }
   }
 
-  mutating func removeAll() {
+  package mutating func removeAll() {
     bytes.removeAll(keepingCapacity: true)
     messages.removeAll(keepingCapacity: true)
     hasRecipients = false

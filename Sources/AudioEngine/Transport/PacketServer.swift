@@ -1,15 +1,19 @@
 import CLinux
 import Glibc
 import Logging
+import Synchronization
 import WireProtocol
 
 /// The Unix socket that routers connect to (design.md, "Wire protocol, version 1").
 package final class PacketServer: Sendable {
+  private static let maximumConnections = 32
+
   private let path: String
   private let descriptor: Int32
   private let pacer: Pacer
   private let handler: CommandHandler
   private let logger: Logger
+  private let connectionCount = Atomic<Int>(0)
 
   /// Makes the socket, mode 0600, in a folder made if need be.
   ///
@@ -54,8 +58,13 @@ package final class PacketServer: Sendable {
       logger.warning("a peer of user \(user) was refused on \(path): this engine runs as \(geteuid())")
       return
     }
+    guard connectionCount.add(1, ordering: .relaxed).newValue <= Self.maximumConnections else {
+      connectionCount.subtract(1, ordering: .relaxed)
+      return logger.warning("a router was refused: \(Self.maximumConnections) are connected already")
+    }
     do {
       try EngineThread.start(name: "router-reader") { [self] in
+        defer { connectionCount.subtract(1, ordering: .relaxed) }
         logger.info("a router connected")
         pacer.post(.connected(connection))
         connection.readLines { line in receive(line, on: connection) }
@@ -63,11 +72,13 @@ package final class PacketServer: Sendable {
         logger.info("a router disconnected")
       }
     } catch {
+      connectionCount.subtract(1, ordering: .relaxed)
       logger.error("a router was refused: \(error)")
     }
   }
 
   private func receive(_ line: LineDecoder.Line, on connection: RouterConnection) {
+    pacer.waitForRoom()
     switch line {
     case .whole(let bytes):
       do {

@@ -6,7 +6,9 @@ import WireProtocol
 /// One router's connection: the pacer writes to it, its own thread reads commands from it.
 package final class RouterConnection: Sendable {
   package struct ID: Hashable, Sendable {
-    fileprivate let number: UInt64
+    let number: UInt64
+
+    package init(number: UInt64) { self.number = number }
   }
 
   private static let lastNumber = Atomic<UInt64>(0)

@@ -5,7 +5,7 @@ import WireProtocol
 ///
 /// Past two seconds of audio its oldest audio is dropped and counted by session; `dropped` goes before the
 /// next message of that session. Events are never dropped.
-struct RouterOutbox {
+package struct RouterOutbox {
   private struct Pending {
     var audioOf: SessionID?
     var eventOf: SessionID?
@@ -14,7 +14,7 @@ struct RouterOutbox {
   }
 
   /// What came of a flush.
-  enum Result: Equatable {
+  package enum Result: Equatable {
     case drained
     /// The connection takes no more now.
     case blocked
@@ -22,25 +22,29 @@ struct RouterOutbox {
     case failed
   }
 
-  static let audioLimitNanoseconds: UInt64 = 2_000_000_000
-  static let eventByteLimit = 4 << 20
+  package static let audioLimitNanoseconds: UInt64 = 2_000_000_000
+  package static let eventByteLimit = 16 << 20
   /// Old audio is looked for once in this time: a look goes through the whole queue.
   private static let dropIntervalNanoseconds: UInt64 = 100_000_000
-  private static let stagingByteCount = 64 * 1024
+  /// Bytes offered to the socket in one call.
+  private static let chunkByteCount = 64 * 1024
 
   private var queue: Deque<Pending> = []
-  /// Whole messages on their way out; the first may be half sent already.
-  private var staging: [UInt8] = []
-  private var stagingOffset = 0
+  /// Bytes of the first message that have gone out already.
+  private var headOffset = 0
+  /// Whole messages put together for one call; kept for its capacity.
+  private var chunk: [UInt8] = []
   private var dropped: [SessionID: Int] = [:]
   private var queuedEventByteCount = 0
   private var nextDropNanoseconds: UInt64 = 0
   /// Packets dropped since the last call of `takeDroppedCount`.
   private var droppedCount = 0
 
-  var isEmpty: Bool { queue.isEmpty && stagingOffset == staging.count }
+  package init() {}
 
-  mutating func takeDroppedCount() -> Int {
+  package var isEmpty: Bool { queue.isEmpty }
+
+  package mutating func takeDroppedCount() -> Int {
     defer { droppedCount = 0 }
     return droppedCount
   }
@@ -49,21 +53,17 @@ struct RouterOutbox {
   ///
   /// - Parameter write: hands bytes to the socket without blocking; how many it took, or nil when the
   ///   connection is gone.
-  mutating func send(
+  package mutating func send(
     _ batch: MessageBatch, to recipient: RouterConnection.ID, nowNanoseconds: UInt64,
     write: (UnsafeRawBufferPointer) -> Int?
   ) -> Result {
     var first = 0
+    var sentOfFirst = 0
     if isEmpty, !batch.hasRecipients {
       guard let taken = batch.bytes.withUnsafeBytes(write) else { return .failed }
       guard taken < batch.bytes.count else { return .drained }
       first = batch.messages.firstIndex { $0.range.upperBound > taken }!
-      let half = batch.messages[first].range
-      if half.lowerBound < taken {
-        staging = Array(batch.bytes[taken..<half.upperBound])
-        stagingOffset = 0
-        first += 1
-      }
+      sentOfFirst = taken - batch.messages[first].range.lowerBound
     }
     for message in batch.messages[first...] where message.recipient == nil || message.recipient == recipient {
       enqueue(
@@ -71,23 +71,28 @@ struct RouterOutbox {
           audioOf: message.audioOf, eventOf: message.eventOf, bytes: Array(batch.bytes[message.range]),
           enqueuedNanoseconds: nowNanoseconds))
     }
+    if sentOfFirst > 0 { headOffset = sentOfFirst }
     dropOld(nowNanoseconds)
     guard queuedEventByteCount <= Self.eventByteLimit else { return .failed }
     return flush(write: write)
   }
 
   /// Sends what is kept.
-  mutating func flush(write: (UnsafeRawBufferPointer) -> Int?) -> Result {
-    while true {
-      if stagingOffset == staging.count {
-        fillStaging()
-        guard !staging.isEmpty else { return .drained }
+  package mutating func flush(write: (UnsafeRawBufferPointer) -> Int?) -> Result {
+    while !queue.isEmpty {
+      fillChunk()
+      guard var taken = chunk.withUnsafeBytes(write) else { return .failed }
+      let isBlocked = taken < chunk.count
+      while let first = queue.first, taken >= first.bytes.count - headOffset {
+        taken -= first.bytes.count - headOffset
+        headOffset = 0
+        if first.audioOf == nil { queuedEventByteCount -= first.bytes.count }
+        queue.removeFirst()
       }
-      let taken = staging.withUnsafeBytes { write(UnsafeRawBufferPointer(rebasing: $0[stagingOffset...])) }
-      guard let taken else { return .failed }
-      stagingOffset += taken
-      guard stagingOffset == staging.count else { return .blocked }
+      headOffset += taken
+      if isBlocked { return .blocked }
     }
+    return .drained
   }
 
   private mutating func enqueue(_ message: Pending) {
@@ -99,23 +104,33 @@ struct RouterOutbox {
     guard now >= nextDropNanoseconds else { return }
     nextDropNanoseconds = now + Self.dropIntervalNanoseconds
     let cutoff = now > Self.audioLimitNanoseconds ? now - Self.audioLimitNanoseconds : 0
+    // A message that is half sent has to be finished.
+    let halfSent = headOffset > 0 ? queue.popFirst() : nil
     queue.removeAll { message in
       guard let session = message.audioOf, message.enqueuedNanoseconds < cutoff else { return false }
       dropped[session, default: 0] += 1
       droppedCount += 1
       return true
     }
+    if let halfSent { queue.prepend(halfSent) }
   }
 
-  private mutating func fillStaging() {
-    staging.removeAll(keepingCapacity: true)
-    stagingOffset = 0
-    while staging.count < Self.stagingByteCount, let message = queue.popFirst() {
-      if message.audioOf == nil { queuedEventByteCount -= message.bytes.count }
-      if let session = message.audioOf ?? message.eventOf, let count = dropped.removeValue(forKey: session) {
-        staging += EngineEvent(.dropped(count: count), sessionID: session).encodedLine()
+  /// Puts the next messages together, `dropped` before the first message of a session that lost some.
+  private mutating func fillChunk() {
+    chunk.removeAll(keepingCapacity: true)
+    var index = 0
+    while chunk.count < Self.chunkByteCount, index < queue.count {
+      if let session = queue[index].audioOf ?? queue[index].eventOf, !dropped.isEmpty,
+        index > 0 || headOffset == 0, let count = dropped.removeValue(forKey: session)
+      {
+        let line = EngineEvent(.dropped(count: count), sessionID: session).encodedLine()
+        queuedEventByteCount += line.count
+        queue.insert(
+          Pending(eventOf: session, bytes: line, enqueuedNanoseconds: queue[index].enqueuedNanoseconds),
+          at: index)
       }
-      staging += message.bytes
+      chunk += queue[index].bytes.dropFirst(index == 0 ? headOffset : 0)
+      index += 1
     }
   }
 }

@@ -1,9 +1,7 @@
 // What Glibc's Swift module leaves out: GNU extensions and variadic calls.
 #ifndef ANTIPHON_CLINUX_SHIM_H
 #define ANTIPHON_CLINUX_SHIM_H
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
+// No _GNU_SOURCE here: with it, headers would declare other things than Glibc's module does.
 #include <errno.h>
 #include <time.h>
 #include <fcntl.h>
@@ -12,7 +10,6 @@
 #include <stdint.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -29,9 +26,11 @@ static inline int antiphon_eventfd(void) { return eventfd(0, EFD_CLOEXEC | EFD_N
 static inline void antiphon_set_exact_wakeups(void) { prctl(PR_SET_TIMERSLACK, 1UL); }
 // Lets other threads go before the calling one; on Linux niceness belongs to the thread.
 static inline void antiphon_set_thread_niceness(int niceness) {
-  setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), niceness);
+  const int process = 0;  // PRIO_PROCESS; with a thread's number, that thread.
+  syscall(SYS_setpriority, process, syscall(SYS_gettid), niceness);
 }
 static inline void antiphon_set_thread_name(const char *name) { prctl(PR_SET_NAME, name); }
+int ppoll(struct pollfd *, nfds_t, const struct timespec *, const __sigset_t *);
 // ppoll(2), with the longest wait in nanoseconds; negative for no end.
 static inline int antiphon_poll(struct pollfd *descriptors, nfds_t count, int64_t nanoseconds) {
   struct timespec time = {nanoseconds / 1000000000, nanoseconds % 1000000000};

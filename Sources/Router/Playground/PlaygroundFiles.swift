@@ -1,0 +1,96 @@
+import HTTPTypes
+import Hummingbird
+import Logging
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// The web page, read once at the start and served from memory.
+package struct PlaygroundFiles: Sendable {
+  /// One file.
+  package struct File: Sendable {
+    package var bytes: [UInt8]
+    package var contentType: String
+    /// Of the content, so that a browser asks again and is told when nothing has changed.
+    package var entityTag: String
+  }
+
+  /// Scripts, styles and workers of ours alone; sound from memory; our own WebSocket.
+  private static let contentSecurityPolicy =
+    "default-src 'self'; media-src 'self' blob:; connect-src 'self' ws: wss:; worker-src 'self' blob:; "
+    + "img-src 'self' data:; style-src 'self' 'unsafe-inline'"
+
+  /// By path below the root: `index.html`, `js/player.js`.
+  package let files: [String: File]
+
+  /// Reads every file below a folder.
+  package init(folder: String) throws {
+    var files: [String: File] = [:]
+    for path in try FileManager.default.subpathsOfDirectory(atPath: folder) {
+      let full = folder + "/" + path
+      var isFolder = false
+      guard FileManager.default.fileExists(atPath: full, isDirectory: &isFolder), !isFolder else { continue }
+      guard let bytes = FileManager.default.contents(atPath: full).map(Array.init) else { continue }
+      files[path] = File(
+        bytes: bytes, contentType: Self.contentType(of: path), entityTag: Self.entityTag(of: bytes))
+    }
+    self.files = files
+  }
+
+  /// Where SwiftPM puts the resources: beside the executable. `Bundle.module` would find them too, and end
+  /// the process where it does not.
+  package static var usualFolder: String {
+    let executable = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
+    let folder = executable.split(separator: "/", omittingEmptySubsequences: false).dropLast()
+    return folder.joined(separator: "/") + "/antiphon_RouterCore.resources/Resources"
+  }
+
+  func add(to router: Hummingbird.Router<RouterRequestContext>) {
+    for (path, file) in files {
+      router.get(RouterPath(path)) { request, _ in Self.response(file, to: request) }
+      if path == "index.html" {
+        router.get("/") { request, _ in Self.response(file, to: request) }
+      }
+    }
+  }
+
+  private static func response(_ file: File, to request: Request) -> Response {
+    var headers: HTTPFields = [
+      .contentType: file.contentType, .eTag: file.entityTag, .cacheControl: "no-cache",
+      .contentSecurityPolicy: contentSecurityPolicy,
+    ]
+    if request.headers[.ifNoneMatch] == file.entityTag {
+      headers[.contentType] = nil
+      return Response(status: .notModified, headers: headers)
+    }
+    return Response(
+      status: .ok, headers: headers, body: .init(byteBuffer: ByteBuffer(bytes: file.bytes)))
+  }
+
+  package static func contentType(of path: String) -> String {
+    switch path.split(separator: ".").last.map({ $0.lowercased() }) {
+    case "html": "text/html; charset=utf-8"
+    case "js", "mjs": "text/javascript; charset=utf-8"
+    case "css": "text/css; charset=utf-8"
+    case "json", "webmanifest": "application/json"
+    case "svg": "image/svg+xml"
+    case "png": "image/png"
+    case "ico": "image/x-icon"
+    case "wasm": "application/wasm"
+    case "woff2": "font/woff2"
+    case "ogg", "opus": "audio/ogg"
+    case "txt", "md": "text/plain; charset=utf-8"
+    default: "application/octet-stream"
+    }
+  }
+
+  /// FNV-1a, 64 bits: tells versions of our own files apart.
+  private static func entityTag(of bytes: [UInt8]) -> String {
+    var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+    for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
+    return "\"\(String(hash, radix: 16))\""
+  }
+}

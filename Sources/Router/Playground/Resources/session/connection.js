@@ -1,0 +1,153 @@
+// One session's WebSocket: connects, reconnects by itself, pairs answers with commands, and pings for the
+// engine's clock. Used in the sound worker and, with the fallback player, in the page.
+
+import { EngineClock, localNowMs } from './engine-clock.js';
+
+const FIRST_RETRY_MS = 100;
+const LAST_RETRY_MS = 1000;
+/** A connection that takes longer than this to open is given up and tried anew. */
+const OPEN_TIMEOUT_MS = 5000;
+const PING_INTERVAL_MS = 2000;
+/** The first pings follow each other quickly, so that the latency shown is right from the start. */
+const FIRST_PINGS = 5;
+const FIRST_PING_INTERVAL_MS = 150;
+/** Every ping is answered, so a connection silent for three of them is dead, whatever TCP believes. */
+const SILENCE_LIMIT_MS = 3 * PING_INTERVAL_MS;
+/** A play may wait for a slow server; the engine itself gives up before this. */
+const ANSWER_TIMEOUT_MS = 60_000;
+
+export class Connection {
+  clock = new EngineClock();
+
+  #makeURL;
+  #protocol;
+  #handlers;
+  #socket = null;
+  #attempt = 0;
+  #pings = 0;
+  #pingTimer = 0;
+  #openTimer = 0;
+  #heardAtMs = 0;
+  #pending = new Map();
+  #requestPrefix = Math.random().toString(36).slice(2, 10);
+  #requestCount = 0;
+
+  /**
+   * `makeURL` gives the address to connect to, each time anew. `handlers`: `onText(event)`,
+   * `onBinary(ArrayBuffer)`, `onLink({connected, attempt, retryMs})`.
+   */
+  constructor(makeURL, protocol, handlers) {
+    this.#makeURL = makeURL;
+    this.#protocol = protocol;
+    this.#handlers = handlers;
+    this.#connect();
+  }
+
+  get connected() {
+    return this.#socket?.readyState === WebSocket.OPEN;
+  }
+
+  /** Sends a command; resolves with its answer, which may be an `error` object. */
+  send(command) {
+    return new Promise((resolve) => {
+      const id = `${this.#requestPrefix}-${++this.#requestCount}`;
+      if (!this.connected) {
+        resolve(localError('not_connected', 'There is no connection to the server right now.',
+          'It is being tried again; repeat this in a moment.'));
+        return;
+      }
+      const timer = setTimeout(() => {
+        this.#settle(id, localError('no_answer', 'The server did not answer.', 'Try it again.'));
+      }, ANSWER_TIMEOUT_MS);
+      this.#pending.set(id, { resolve, timer });
+      this.#socket.send(JSON.stringify({ ...command, request_id: id }));
+    });
+  }
+
+  #connect() {
+    const socket = new WebSocket(this.#makeURL(), this.#protocol);
+    socket.binaryType = 'arraybuffer';
+    this.#socket = socket;
+    this.#openTimer = setTimeout(() => this.#abandon(socket), OPEN_TIMEOUT_MS);
+    socket.onopen = () => this.#opened();
+    socket.onmessage = ({ data }) => {
+      this.#heardAtMs = performance.now();
+      if (typeof data === 'string') this.#text(data);
+      else this.#handlers.onBinary(data);
+    };
+    socket.onclose = () => this.#closed(socket);
+  }
+
+  #opened() {
+    clearTimeout(this.#openTimer);
+    this.#attempt = 0;
+    this.#pings = 0;
+    this.#heardAtMs = performance.now();
+    this.clock.forget();
+    this.#handlers.onLink({ connected: true });
+    this.#ping();
+  }
+
+  #closed(socket) {
+    if (socket !== this.#socket) return;
+    clearTimeout(this.#openTimer);
+    clearTimeout(this.#pingTimer);
+    this.#socket = null;
+    for (const id of [...this.#pending.keys()]) {
+      this.#settle(id, localError('connection_lost', 'The connection broke before the answer came.',
+        'It is being tried again; repeat this in a moment.'));
+    }
+    const retryMs = Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** this.#attempt);
+    this.#attempt += 1;
+    this.#handlers.onLink({ connected: false, attempt: this.#attempt, retryMs });
+    setTimeout(() => this.#connect(), retryMs);
+  }
+
+  /** Does not wait for a closing handshake that may never come. */
+  #abandon(socket) {
+    socket.onopen = socket.onmessage = socket.onclose = null;
+    socket.close();
+    this.#closed(socket);
+  }
+
+  #ping() {
+    if (performance.now() - this.#heardAtMs > SILENCE_LIMIT_MS) {
+      this.#abandon(this.#socket);
+      return;
+    }
+    this.#socket.send(JSON.stringify({ type: 'ping', t: localNowMs() }));
+    this.#pings += 1;
+    const intervalMs = this.#pings < FIRST_PINGS ? FIRST_PING_INTERVAL_MS : PING_INTERVAL_MS;
+    this.#pingTimer = setTimeout(() => this.#ping(), intervalMs);
+  }
+
+  #text(data) {
+    let event;
+    try {
+      event = JSON.parse(data);
+    } catch {
+      event = localError('bad_message', 'The server sent something this page does not understand.',
+        'Reload the page; it may be older than the server.');
+    }
+    if (event.type === 'pong') {
+      this.clock.add(event.t, localNowMs(), event.now_ns / 1e6);
+      return;
+    }
+    // The page hears of the event before whoever asked gets the answer, so the answer finds it applied.
+    this.#handlers.onText(event);
+    if (event.request_id) this.#settle(event.request_id, event);
+  }
+
+  #settle(id, answer) {
+    const pending = this.#pending.get(id);
+    if (!pending) return;
+    this.#pending.delete(id);
+    clearTimeout(pending.timer);
+    pending.resolve(answer);
+  }
+}
+
+/** An error this page finds itself, in the form of the server's. */
+function localError(code, message, hint) {
+  return { type: 'error', code, message, hint, severity: 'common', local: true };
+}

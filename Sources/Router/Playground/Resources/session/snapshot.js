@@ -1,0 +1,105 @@
+// What is known of the session, kept up to date by its events (docs/wire-protocol.md).
+
+export class Snapshot {
+  /** Before the first `session` event everything here is a guess. */
+  isKnown = false;
+  state = 'idle';
+  buffering = false;
+  url = null;
+  title = null;
+  durationMs = null;
+  volume = 1;
+  codec = null;
+  passthrough = false;
+  /** Where the track was when the last event spoke of it; the player knows better while sound comes. */
+  positionMs = 0;
+  queue = { current: null, tracks: [] };
+  engine = { connected: true };
+
+  /** Applies one event. */
+  apply(event) {
+    switch (event.type) {
+      case 'session':
+        this.isKnown = true;
+        this.#take(event.session);
+        this.queue = tidyQueue(event.queue);
+        this.engine = event.engine ?? this.engine;
+        break;
+      case 'status':
+        this.#take(event.session);
+        break;
+      case 'queue':
+        this.queue = tidyQueue(event.queue);
+        break;
+      case 'engine':
+        this.engine = event.engine;
+        if (!this.engine.connected) this.buffering = false;
+        break;
+      case 'extracting':
+        this.state = 'extracting';
+        this.#newTrack(event.url);
+        break;
+      case 'ready':
+        this.state = 'streaming';
+        if (event.url !== this.url) this.#newTrack(event.url);
+        this.title = event.title ?? null;
+        this.durationMs = event.duration_ms ?? null;
+        this.codec = event.codec ?? null;
+        this.passthrough = event.passthrough ?? false;
+        break;
+      case 'playing':
+      case 'resumed':
+        this.state = 'streaming';
+        this.buffering = false;
+        this.positionMs = event.position_ms;
+        break;
+      case 'paused':
+        this.state = 'paused';
+        this.positionMs = event.position_ms;
+        break;
+      case 'seeked':
+      case 'rebased':
+        this.positionMs = event.position_ms;
+        break;
+      case 'buffering':
+        this.buffering = true;
+        break;
+      case 'ended':
+        this.state = 'idle';
+        this.buffering = false;
+        this.positionMs = 0;
+        break;
+    }
+  }
+
+  #newTrack(url) {
+    this.url = url;
+    this.title = null;
+    this.durationMs = null;
+    this.codec = null;
+    this.passthrough = false;
+    this.positionMs = 0;
+    this.buffering = false;
+  }
+
+  #take(session) {
+    this.state = session.state;
+    this.buffering = session.buffering ?? false;
+    this.volume = session.volume ?? this.volume;
+    // An idle session has no track; the page goes on showing what was last played, to play it again.
+    if (session.state === 'idle') {
+      this.positionMs = 0;
+      return;
+    }
+    this.url = session.url ?? this.url;
+    this.title = session.title ?? null;
+    this.durationMs = session.duration_ms ?? null;
+    this.codec = session.codec ?? null;
+    this.passthrough = session.passthrough ?? false;
+    this.positionMs = session.position_ms ?? 0;
+  }
+}
+
+function tidyQueue(queue) {
+  return { current: queue?.current ?? null, tracks: queue?.tracks ?? [] };
+}

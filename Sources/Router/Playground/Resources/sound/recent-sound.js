@@ -1,0 +1,26 @@
+// The last ten seconds of decoded sound, as one channel, for measuring.
+
+const SAMPLE_RATE = 48_000;
+const CAPACITY = 10 * SAMPLE_RATE;
+
+export class RecentSound {
+  #samples = new Float32Array(CAPACITY);
+  #count = 0;
+
+  add(left, right) {
+    for (let i = 0; i < left.length; i++) {
+      this.#samples[this.#count++ % CAPACITY] = 0.5 * (left[i] + right[i]);
+    }
+  }
+
+  clear() {
+    this.#count = 0;
+  }
+
+  /** The newest `seconds` of it, or less when there is less. */
+  last(seconds) {
+    const length = Math.max(0, Math.min(Math.round(seconds * SAMPLE_RATE), this.#count, CAPACITY));
+    const from = this.#count - length;
+    return Float32Array.from({ length }, (_, i) => this.#samples[(from + i) % CAPACITY]);
+  }
+}

@@ -1,0 +1,71 @@
+// How times, names and sizes are written.
+
+/** 83000 → "1:23"; unknown → "–:––". */
+export function timeLabel(ms) {
+  if (ms === null || ms === undefined || !Number.isFinite(ms)) return '–:––';
+  const seconds = Math.max(0, Math.floor(ms / 1000));
+  const [h, m, s] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
+  const pad = (n) => String(n).padStart(2, '0');
+  return h ? `${h}:${pad(m)}:${pad(s)}` : `${m}:${pad(s)}`;
+}
+
+/** For screen readers: "1 minute 23 seconds". */
+export function spokenTime(ms) {
+  const seconds = Math.max(0, Math.floor(ms / 1000));
+  const parts = [
+    [Math.floor(seconds / 3600), 'hour'], [Math.floor(seconds / 60) % 60, 'minute'], [seconds % 60, 'second'],
+  ].filter(([count], i) => count || i === 2);
+  return parts.map(([count, unit]) => `${count} ${unit}${count === 1 ? '' : 's'}`).join(' ');
+}
+
+/** 2240877 → "2.2 MB". */
+export function sizeLabel(bytes) {
+  if (bytes === undefined) return '';
+  if (bytes < 1e6) return `${Math.max(1, Math.round(bytes / 1e3))} kB`;
+  return bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(1)} GB`;
+}
+
+/** 12345 → "12 345". */
+export const countLabel = (count) => String(count).replace(/\B(?=(\d{3})+$)/g, ' ');
+
+/** A name to show for a file: "two-choirs.flac" → "Two choirs". */
+export function fileTitle(name) {
+  const stem = name.replace(/\.[A-Za-z0-9]{1,5}$/, '') || name;
+  const spaced = stem.includes(' ') ? stem : stem.replace(/[-_]+/g, ' ').trim() || stem;
+  return spaced.charAt(0).toUpperCase() + spaced.slice(1);
+}
+
+/** "two-choirs.flac" → "FLAC". */
+export const fileKind = (name) => (/\.([A-Za-z0-9]{1,5})$/.exec(name)?.[1] ?? '').toUpperCase();
+
+/** A name to show for a source when nothing better is known. */
+export function sourceTitle(url) {
+  const last = pathOf(url).split('/').filter(Boolean).at(-1);
+  return last ? fileTitle(last) : hostOf(url) ?? url;
+}
+
+/** Where a source is from: its folder, or its host. */
+export function sourcePlace(url) {
+  const host = hostOf(url);
+  if (host !== null) return host;
+  const folder = pathOf(url).split('/').slice(0, -1).join(' / ');
+  return folder || 'Library';
+}
+
+function hostOf(url) {
+  if (!/^https?:/i.test(url)) return null;
+  try {
+    return new URL(url).host;
+  } catch {
+    return null;
+  }
+}
+
+function pathOf(url) {
+  const path = hostOf(url) === null ? url.replace(/^media:/, '') : new URL(url).pathname;
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
+  }
+}

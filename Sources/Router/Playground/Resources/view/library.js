@@ -1,0 +1,107 @@
+// The media root's folders and files.
+
+import { listMedia } from '../session/media.js';
+import { byId, icon, iconButton, make } from './elements.js';
+import { fileKind, fileTitle, sizeLabel } from './format.js';
+
+export class Library {
+  /** The first file of the folder shown, if any. */
+  firstURL = null;
+  #actions;
+  #path = '';
+  /** Nothing to show yet: not asked so far, or asked in vain. */
+  #isMissing = true;
+  #playingURL = null;
+  #list = byId('library');
+  #note = byId('library-note');
+
+  constructor(actions) {
+    this.#actions = actions;
+    byId('library-refresh').onclick = () => this.open(this.#path);
+  }
+
+  async open(path) {
+    this.#list.setAttribute('aria-busy', 'true');
+    const listing = await listMedia(path);
+    this.#list.setAttribute('aria-busy', 'false');
+    this.#isMissing = listing.error !== undefined;
+    if (this.#isMissing) {
+      this.#say(listing.error.message, listing.error.hint);
+      return;
+    }
+    this.#path = path;
+    this.firstURL = listing.entries.find(({ kind }) => kind === 'file')?.url ?? null;
+    this.#showCrumbs();
+    this.#list.replaceChildren(...listing.entries.map((entry) => this.#row(entry)));
+    this.mark(this.#playingURL);
+    if (listing.entries.length === 0) this.#sayEmpty();
+    else if (listing.truncated) this.#say('There are more files here than are shown.', 'Play them by their media: address.');
+    else this.#note.hidden = true;
+  }
+
+  /** The server is there, perhaps again. */
+  openIfMissing() {
+    if (this.#isMissing) this.open(this.#path);
+  }
+
+  /** Shows which of the files is playing. */
+  mark(url) {
+    this.#playingURL = url;
+    for (const row of this.#list.children) row.classList.toggle('is-playing', url !== null && row.dataset.url === url);
+  }
+
+  #row(entry) {
+    return entry.kind === 'folder' ? this.#folderRow(entry) : this.#fileRow(entry);
+  }
+
+  #folderRow({ name }) {
+    const path = this.#path ? `${this.#path}/${name}` : name;
+    return make('li', {},
+      make('button', { type: 'button', className: 'row row-button folder', onclick: () => this.open(path) },
+        icon('folder'),
+        make('span', { className: 'row-text' }, make('span', { className: 'row-name', textContent: name })),
+        make('span', { className: 'chevron', textContent: '›', 'aria-hidden': 'true' })));
+  }
+
+  #fileRow({ name, url, bytes }) {
+    const title = fileTitle(name);
+    const detail = [fileKind(name), sizeLabel(bytes)].filter(Boolean).join(' · ');
+    const row = make('li', { className: 'row file', title: name },
+      make('button', {
+        type: 'button', className: 'row-button', 'aria-label': `Play ${title}`,
+        onclick: () => this.#actions.play(url),
+      },
+        make('span', { className: 'row-glyph' }, icon('play')),
+        make('span', { className: 'row-text' },
+          make('span', { className: 'row-name', textContent: title }),
+          make('span', { className: 'row-detail', textContent: detail }))),
+      iconButton('add', `Add ${title} to the queue`, () => this.#actions.queue(url)));
+    row.dataset.url = url;
+    return row;
+  }
+
+  #showCrumbs() {
+    const parts = this.#path ? this.#path.split('/') : [];
+    const crumbs = parts.map((part, i) => [part, parts.slice(0, i + 1).join('/')]);
+    byId('crumbs').replaceChildren(...(parts.length ? [['All', ''], ...crumbs] : []).map(([name, path]) =>
+      make('button', {
+        type: 'button', className: 'crumb', textContent: name, onclick: () => this.open(path),
+        ...(path === this.#path ? { 'aria-current': 'page' } : {}),
+      })));
+  }
+
+  #sayEmpty() {
+    if (this.#path) {
+      this.#say('This folder is empty.');
+    } else {
+      this.#say('The library is empty.',
+        'Put audio files into the media folder and press Refresh, or start the server with ',
+        make('code', { textContent: 'deploy/run --media DIR' }), '.');
+    }
+  }
+
+  #say(message, ...hint) {
+    this.#note.replaceChildren(make('strong', { textContent: message }), ' ', ...hint);
+    this.#note.hidden = false;
+  }
+}

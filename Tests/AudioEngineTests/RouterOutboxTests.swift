@@ -1,0 +1,116 @@
+import AudioEngineCore
+import Testing
+import WireProtocol
+
+/// A socket that takes as much as it is allowed to.
+private final class Pipe {
+  var taken: [UInt8] = []
+  var allowance = 0
+
+  func write(_ bytes: UnsafeRawBufferPointer) -> Int? {
+    let count = min(allowance, bytes.count)
+    taken += bytes[..<count]
+    allowance -= count
+    return count
+  }
+}
+
+@Suite struct RouterOutboxTests {
+  private let me = RouterConnection.ID(number: 1)
+
+  private func batch(_ session: String, packets: Int, event: Bool = false) throws -> MessageBatch {
+    var batch = MessageBatch()
+    let id = try SessionID(session)
+    for _ in 0..<packets {
+      [UInt8](repeating: 9, count: 100).withUnsafeBytes { batch.append(audio: $0, of: id) }
+    }
+    if event { batch.append(EngineEvent(.paused(positionMilliseconds: 0), sessionID: id)) }
+    return batch
+  }
+
+  /// What a router reads: sessions of packets, and events by type.
+  private func decode(_ bytes: [UInt8]) throws -> [String] {
+    var decoder = MessageDecoder()
+    decoder.append(bytes)
+    var seen: [String] = []
+    while let message = try decoder.next() {
+      switch message {
+      case .audio(let id, _): seen.append(id.description)
+      case .event(let json):
+        let event = try EngineEvent.decode(json)
+        if case .dropped(let count) = event.body {
+          seen.append("dropped \(count)")
+        } else {
+          seen.append(event.body.name)
+        }
+      }
+    }
+    return seen
+  }
+
+  @Test func `a connection that keeps up keeps nothing`() throws {
+    var outbox = RouterOutbox()
+    let pipe = Pipe()
+    pipe.allowance = .max
+    let result = outbox.send(
+      try batch("a", packets: 3, event: true), to: me, nowNanoseconds: 0, write: pipe.write)
+    #expect(result == .drained)
+    #expect(outbox.isEmpty)
+    #expect(try decode(pipe.taken) == ["a", "a", "a", "paused"])
+  }
+
+  @Test func `a connection cut off at any byte goes on at the next one`() throws {
+    let batch = try batch("a", packets: 3, event: true)
+    for cut in 0...batch.bytes.count {
+      var outbox = RouterOutbox()
+      let pipe = Pipe()
+      pipe.allowance = cut
+      _ = outbox.send(batch, to: me, nowNanoseconds: 0, write: pipe.write)
+      pipe.allowance = .max
+      let result = outbox.flush(write: pipe.write)
+      #expect(result == .drained)
+      #expect(pipe.taken == batch.bytes, "cut at \(cut)")
+    }
+  }
+
+  @Test func `past two seconds the oldest audio goes, counted, and no event`() throws {
+    var outbox = RouterOutbox()
+    let pipe = Pipe()
+    let second: UInt64 = 1_000_000_000
+    _ = outbox.send(try batch("a", packets: 5, event: true), to: me, nowNanoseconds: 0, write: pipe.write)
+    _ = outbox.send(try batch("b", packets: 1), to: me, nowNanoseconds: 2 * second, write: pipe.write)
+    _ = outbox.send(try batch("a", packets: 2), to: me, nowNanoseconds: 3 * second, write: pipe.write)
+    let dropped = outbox.takeDroppedCount()
+    #expect(dropped == 5)
+    pipe.allowance = .max
+    let result = outbox.flush(write: pipe.write)
+    #expect(result == .drained)
+    #expect(try decode(pipe.taken) == ["dropped 5", "paused", "b", "a", "a"])
+  }
+
+  @Test func `an answer reaches its asker alone, in order`() throws {
+    var batch = try batch("a", packets: 1)
+    batch.append(EngineEvent(.dropped(count: 7)), to: RouterConnection.ID(number: 2))
+    batch.append(EngineEvent(.paused(positionMilliseconds: 0)), to: me)
+    var outbox = RouterOutbox()
+    let pipe = Pipe()
+    pipe.allowance = .max
+    let result = outbox.send(batch, to: me, nowNanoseconds: 0, write: pipe.write)
+    #expect(result == .drained)
+    #expect(try decode(pipe.taken) == ["a", "paused"])
+  }
+
+  @Test func `events without end are a failed connection`() throws {
+    var outbox = RouterOutbox()
+    let pipe = Pipe()
+    let path = String(repeating: "x", count: 100_000)
+    var result = RouterOutbox.Result.drained
+    for _ in 0..<200 {
+      var batch = MessageBatch()
+      batch.append(EngineEvent(.media(MediaListing(path: path, entries: [], truncated: false))))
+      result = outbox.send(batch, to: me, nowNanoseconds: 0, write: pipe.write)
+      if result == .failed { break }
+    }
+    #expect(result == .failed)
+  }
+}

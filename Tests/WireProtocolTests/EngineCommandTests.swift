@@ -1,0 +1,71 @@
+import Testing
+import WireProtocol
+
+@Suite struct EngineCommandTests {
+  private func decode(_ json: String) throws -> EngineCommand { try EngineCommand.decode(Array(json.utf8)) }
+
+  @Test func `a play has its defaults`() throws {
+    let command = try decode(#"{"type":"play","session_id":"1","url":"media:a.flac"}"#)
+    #expect(command == EngineCommand(try SessionID("1"), .play(PlayRequest(url: "media:a.flac"))))
+  }
+
+  @Test func `channel_id is the same as session_id`() throws {
+    let command = try decode(#"{"type":"pause","channel_id":"123","request_id":"r"}"#)
+    #expect(command == EngineCommand(try SessionID("123"), .pause, requestID: "r"))
+  }
+
+  @Test func `every command survives being written and read`() throws {
+    let id = try SessionID("guild:1")
+    let play = PlayRequest(
+      url: "https://a/ü?b=c", startMilliseconds: 40, volume: 0.5, loop: true, paused: true)
+    let actions: [EngineCommand.SessionAction] = [
+      .play(play), .pause, .resume, .stop, .seek(positionMilliseconds: 1234), .volume(2), .status,
+    ]
+    for action in actions {
+      let command = EngineCommand(id, action, requestID: "r1")
+      let line = command.encodedLine()
+      #expect(line.last == 0x0A && !line.dropLast().contains(0x0A))
+      #expect(try EngineCommand.decode(line.dropLast()) == command)
+    }
+    let media = EngineCommand(action: .media(path: "folder"))
+    #expect(try EngineCommand.decode(media.encodedLine().dropLast()) == media)
+  }
+
+  @Test(arguments: [
+    ("", ErrorCode.invalidJSON, "JSON"),
+    ("play", .invalidJSON, "JSON"),
+    ("[]", .invalidJSON, "JSON"),
+    ("\"x\"", .invalidJSON, "JSON"),
+    ("{}", .invalidCommand, "type"),
+    (#"{"type":"dance","session_id":"1"}"#, .invalidCommand, "dance"),
+    (#"{"type":"pause"}"#, .invalidCommand, "session_id"),
+    (#"{"type":"pause","session_id":"a b"}"#, .invalidSessionID, "session ID"),
+    (#"{"type":"pause","session_id":"1234567890123456789012345"}"#, .invalidSessionID, "25 bytes"),
+    (#"{"type":"pause","session_id":7}"#, .invalidCommand, "session_id"),
+    (#"{"type":"play","session_id":"1"}"#, .invalidCommand, "url"),
+    (#"{"type":"play","session_id":"1","url":7}"#, .invalidCommand, "url"),
+    (#"{"type":"play","session_id":"1","url":"a","volume":11}"#, .invalidCommand, "volume"),
+    (#"{"type":"play","session_id":"1","url":"a","volume":-0.1}"#, .invalidCommand, "volume"),
+    (#"{"type":"play","session_id":"1","url":"a","start_ms":-1}"#, .invalidCommand, "start_ms"),
+    (#"{"type":"play","session_id":"1","url":"a","end_ms":1}"#, .unsupported, "end_ms"),
+    (#"{"type":"play","session_id":"1","url":"a","filters":{}}"#, .unsupported, "filters"),
+    (#"{"type":"prepare","session_id":"1","url":"a"}"#, .unsupported, "prepare"),
+    (#"{"type":"seek","session_id":"1"}"#, .invalidCommand, "position_ms"),
+    (#"{"type":"seek","session_id":"1","position_ms":1e300}"#, .invalidCommand, "position_ms"),
+    (#"{"type":"volume","session_id":"1","level":"loud"}"#, .invalidCommand, "level"),
+    (#"{"type":"stop","session_id":"1","request_id":7}"#, .invalidCommand, "request_id"),
+  ])
+  func `a wrong command is refused by name`(json: String, code: ErrorCode, named: String) {
+    let error = #expect(throws: CommandError.self) { try decode(json) }
+    #expect(error?.report.code == code)
+    #expect(error?.report.message.contains(named) == true, "\(error?.report.message ?? "")")
+  }
+
+  @Test func `a refusal keeps what the answer needs`() {
+    let error = #expect(throws: CommandError.self) {
+      try decode(#"{"type":"play","session_id":"1","request_id":"r7"}"#)
+    }
+    #expect(error?.requestID == "r7")
+    #expect(error?.sessionID == (try? SessionID("1")))
+  }
+}

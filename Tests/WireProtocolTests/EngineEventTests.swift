@@ -1,0 +1,72 @@
+import Testing
+import WireProtocol
+
+@Suite struct EngineEventTests {
+  @Test func `every event survives being written and read`() throws {
+    let anchor = EngineEvent.Anchor(positionMilliseconds: 20, dueNanoseconds: UInt64.max - 1)
+    var session = SessionSnapshot(sessionID: try SessionID("1"), state: .streaming)
+    session.title = "Ein \"Lied\"\n"
+    session.dueNanoseconds = 7
+    let ready = Ready(
+      url: "media:a", title: nil, durationMilliseconds: 3_000, codec: "mp3", passthrough: false,
+      timings: .init())
+    let hello = Hello(
+      startedAtMilliseconds: 1, nowNanoseconds: 2,
+      limits: .init(maximumWorkers: 60, maximumSessions: 9, readAheadMilliseconds: 15_000),
+      sessions: [session])
+    let listing = MediaListing(
+      path: "", entries: [.init(name: "a", kind: .file, url: "media:a", bytes: 3)], truncated: false)
+    let bodies: [EngineEvent.Body] = [
+      .hello(hello), .extracting(url: "u"), .ready(ready), .playing(anchor), .paused(positionMilliseconds: 1),
+      .resumed(anchor), .seeked(positionMilliseconds: 1, dueNanoseconds: nil),
+      .seeked(positionMilliseconds: 1, dueNanoseconds: 2), .rebased(anchor),
+      .buffering(positionMilliseconds: 3),
+      .stuck(positionMilliseconds: 3, waitedMilliseconds: 10_000), .dropped(count: 4),
+      .ended(.loadFailed, positionMilliseconds: 5), .status(session), .media(listing),
+      .error(ErrorReport(.sourceNotFound, "gone", hint: "look", stage: .resolve)),
+    ]
+    for body in bodies {
+      let event = EngineEvent(body, sessionID: session.sessionID, requestID: "r")
+      let line = event.encodedLine()
+      #expect(line.first == UInt8(ascii: "{") && line.firstIndex(of: 0x0A) == line.count - 1, "\(body.name)")
+      #expect(try EngineEvent.decode(line.dropLast()) == event)
+    }
+  }
+
+  @Test func `only two reasons let a queue go on`() {
+    #expect(EngineEvent.EndReason.allCases.filter(\.letsQueueGoOn) == [.finished, .loadFailed])
+  }
+
+  @Test func `every error code has a status that is an error`() {
+    for code in ErrorCode.allCases { #expect((400..<600).contains(code.httpStatus), "\(code)") }
+  }
+}
+
+@Suite struct LineDecoderTests {
+  @Test func `lines come out whole however they arrive`() {
+    let bytes = Array("{\"a\":1}\n\n{\"b\":2}\nrest".utf8)
+    for size in 1...bytes.count {
+      var decoder = LineDecoder()
+      var lines: [LineDecoder.Line] = []
+      for start in stride(from: 0, to: bytes.count, by: size) {
+        decoder.append(bytes[start..<min(start + size, bytes.count)]) { lines.append($0) }
+      }
+      #expect(lines == [.whole(Array("{\"a\":1}".utf8)), .whole([]), .whole(Array("{\"b\":2}".utf8))])
+    }
+  }
+
+  @Test func `a line over the limit is told once, and the next one is read`() {
+    var decoder = LineDecoder()
+    var lines: [LineDecoder.Line] = []
+    decoder.append([UInt8](repeating: 0x61, count: 200_000) + Array("\nok\n".utf8)) { lines.append($0) }
+    #expect(lines == [.tooLong, .whole(Array("ok".utf8))])
+  }
+
+  @Test func `a line of exactly the limit is whole`() {
+    var decoder = LineDecoder()
+    var lines: [LineDecoder.Line] = []
+    let longest = [UInt8](repeating: 0x61, count: WireLimits.maximumCommandByteCount)
+    decoder.append(longest + [0x0A]) { lines.append($0) }
+    #expect(lines == [.whole(longest)])
+  }
+}
