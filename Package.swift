@@ -24,7 +24,9 @@ let package = Package(
   ],
   targets: [
     // Shared by both processes; a change here is a change to both.
-    .target(name: "WireProtocol", swiftSettings: strict),
+    .target(
+      name: "WireProtocol", dependencies: [.product(name: "Logging", package: "swift-log")],
+      swiftSettings: strict),
 
     // C libraries, each seen by one wrapper file only.
     .systemLibrary(

@@ -39,7 +39,10 @@ package struct AudioEngineApplication: Sendable {
     logger.info("routers connect to \(configuration.socketPath)")
     let figures = EngineFigures(
       pacer: pacer, timelines: timelines, workers: workers, startedNanoseconds: MonotonicClock.nowNanoseconds)
-    try await serveHTTP(EngineHTTPAPI(handler: handler, pacer: pacer, figures: figures))
+    try await serveHTTP(
+      EngineHTTPAPI(
+        handler: handler, pacer: pacer, figures: figures,
+        requestGuard: RequestGuard(bindHost: configuration.httpHost)))
   }
 
   private func makeTimelines(mediaRoot: MediaRoot?, pacer: Pacer, workers: WorkerPool) -> TimelineStore {

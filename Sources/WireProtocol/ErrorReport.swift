@@ -49,6 +49,8 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
   case invalidSource = "invalid_source"
   case unsupported
   case noSuchSession = "no_such_session"
+  case notFound = "not_found"
+  case forbidden
   case invalidState = "invalid_state"
   case superseded
   case sourceNotFound = "source_not_found"
@@ -69,8 +71,8 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
   public var httpStatus: Int {
     switch self {
     case .invalidJSON, .invalidCommand, .invalidSessionID, .invalidSource: 400
-    case .sourceForbidden: 403
-    case .noSuchSession, .sourceNotFound: 404
+    case .sourceForbidden, .forbidden: 403
+    case .noSuchSession, .notFound, .sourceNotFound: 404
     case .invalidState, .superseded, .queueFull: 409
     case .lineTooLong, .sourceTooLarge: 413
     case .sourceNotAudio: 415

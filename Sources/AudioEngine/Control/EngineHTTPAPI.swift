@@ -14,10 +14,11 @@ struct EngineHTTPAPI: Sendable {
   let handler: CommandHandler
   let pacer: Pacer
   let figures: EngineFigures
+  let requestGuard: RequestGuard
 
   func routes() -> Hummingbird.Router<BasicRequestContext> {
     let router = Hummingbird.Router()
-    router.add(middleware: ErrorReportMiddleware())
+    router.add(middleware: EngineDoorMiddleware(requestGuard: requestGuard))
     for name in ["play", "prepare", "pause", "resume", "stop", "seek", "volume", "filters"] {
       router.post("session/:id/\(name)") { request, context in
         try await command(name, request, id: sessionID(context))
@@ -80,31 +81,5 @@ struct EngineHTTPAPI: Sendable {
     Response(
       status: .ok, headers: [.contentType: "application/json"],
       body: .init(byteBuffer: ByteBuffer(bytes: try JSONEncoder().encode(value))))
-  }
-}
-
-/// Every refusal as the one error object with its status.
-struct ErrorReportMiddleware<Context: RequestContext>: RouterMiddleware {
-  func handle(
-    _ request: Request, context: Context, next: (Request, Context) async throws -> Response
-  ) async throws -> Response {
-    do {
-      return try await next(request, context)
-    } catch let report as ErrorReport {
-      return try Self.response(report, status: .init(code: report.code.httpStatus))
-    } catch let error as HTTPError where error.status == .notFound {
-      let report = ErrorReport(
-        .invalidCommand, "there is nothing at \(request.method) \(request.uri.path)",
-        hint: "docs/http-and-websocket.md lists the paths", stage: .command)
-      return try Self.response(report, status: .notFound)
-    }
-  }
-
-  private static func response(_ report: ErrorReport, status: HTTPResponse.Status) throws -> Response {
-    var headers: HTTPFields = [.contentType: "application/json"]
-    if status == .serviceUnavailable { headers[.retryAfter] = "5" }
-    return Response(
-      status: status, headers: headers,
-      body: .init(byteBuffer: ByteBuffer(bytes: try JSONEncoder().encode(report))))
   }
 }

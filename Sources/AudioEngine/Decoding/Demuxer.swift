@@ -82,6 +82,14 @@ struct Demuxer: ~Copyable {
   /// Whether the duration was only guessed from the bit rate.
   var isDurationEstimated: Bool { context.pointee.duration_estimation_method == AVFMT_DURATION_FROM_BITRATE }
 
+  /// Where the sound ends, in seconds, where the container says so exactly: an MP4's edit list leaves out
+  /// the encoder's padding, which libavcodec does not. A fragmented one has no such word for the whole.
+  var exactEndSeconds: Double? {
+    let isMP4 = String(cString: context.pointee.iformat.pointee.name).contains("mp4")
+    guard isMP4, stream.pointee.nb_frames > 0, stream.pointee.duration > 0 else { return nil }
+    return seconds(stream.pointee.duration)
+  }
+
   /// The Opus header (RFC 7845, section 5.1) where the stream is Opus.
   var opusHead: [UInt8]? {
     let parameters = stream.pointee.codecpar.pointee
@@ -215,7 +223,8 @@ extension Demuxer {
   private static func report(_ status: Int32, _ bridge: InputBridge) -> ErrorReport {
     if let failure = bridge.failure { return failure }
     if bridge.isCancelled() { return .superseded }
-    if status == antiphon_averror_invaliddata, bridge.input.byteCount ?? 0 > 0 {
+    // What is no known container, or one that is not on the list.
+    if status == antiphon_averror_invaliddata || status == antiphon_averror_einval {
       return ErrorReport(
         .sourceNotAudio, "the source is no audio file that can be opened, or its header is broken",
         hint: "play MP3, AAC, FLAC, WAV, Vorbis or Opus", stage: .probe)

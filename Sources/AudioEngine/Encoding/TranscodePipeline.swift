@@ -16,16 +16,21 @@ struct TranscodePipeline: PacketPipeline, ~Copyable {
   private var pending: [Float] = []
   private var packet = [UInt8](repeating: 0, count: OpusEncoder.maximumPacketByteCount)
   private var samplesTaken = 0
+  /// The most samples there are from the start on, where that is known exactly.
+  private let sampleLimit: Int
   private var packetsWritten = 0
 
   init(
-    decoder: consuming Decoder, encoder: consuming OpusEncoder, gain: Double, startMilliseconds: Int
+    decoder: consuming Decoder, encoder: consuming OpusEncoder, gain: Double, startMilliseconds: Int,
+    endSeconds: Double?
   ) {
     self.decoder = decoder
     self.encoder = encoder
     self.gain = Float(gain)
     startSeconds = Double(startMilliseconds) / 1000
     samplesToSkip = startMilliseconds == 0 ? 0 : nil
+    let length = endSeconds.map { ($0 - Double(startMilliseconds) / 1000) * Double(Resampler.sampleRate) }
+    sampleLimit = length.map { max(0, Int($0.rounded())) } ?? .max
   }
 
   mutating func advance(
@@ -68,13 +73,15 @@ struct TranscodePipeline: PacketPipeline, ~Copyable {
     skip(from: start)
   }
 
-  /// Throws away what was decoded before the start, and counts what stays.
+  /// Throws away what was decoded before the start or behind the end, and counts what stays.
   private mutating func skip(from start: Int) {
     let added = (pending.count - start) / Resampler.channelCount
     let skipped = min(added, samplesToSkip ?? 0)
     samplesToSkip = (samplesToSkip ?? 0) - skipped
     pending.removeSubrange(start..<start + skipped * Resampler.channelCount)
-    samplesTaken += added - skipped
+    let kept = min(added - skipped, sampleLimit - samplesTaken)
+    pending.removeLast((added - skipped - kept) * Resampler.channelCount)
+    samplesTaken += kept
   }
 
   private mutating func encodeWholeFrames(into writer: inout Timeline.Writer) throws(ErrorReport) {

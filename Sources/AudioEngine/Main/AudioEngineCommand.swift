@@ -20,7 +20,8 @@ extension AudioEngineCommand {
     @Option(help: "The Unix socket that routers connect to.")
     var socket = AudioEngineConfiguration.defaultSocketPath
 
-    @Option(help: "HOST:PORT of the HTTP control API; port 0 for any free one.")
+    @Option(
+      help: "HOST:PORT of the HTTP control API; port 0 for any free one.", transform: Self.listenAddress)
     var listen = ListenAddress(host: "127.0.0.1", port: 9090)
 
     @Flag(help: "Let the control API, which asks for no password, be reached from other machines.")
@@ -57,6 +58,13 @@ extension AudioEngineCommand {
       })
     var logLevel = Logger.Level.info
 
+    private static func listenAddress(_ text: String) throws -> ListenAddress {
+      guard let address = ListenAddress(text) else {
+        throw ValidationError("\(text.debugDescription) is not HOST:PORT")
+      }
+      return address
+    }
+
     func validate() throws {
       guard (1...1000).contains(maxWorkers) else { throw ValidationError("--max-workers takes 1 to 1000") }
       guard maxSessions > 0 else { throw ValidationError("--max-sessions takes 1 or more") }
@@ -85,8 +93,7 @@ extension AudioEngineCommand {
       configuration.sourceTimeoutSeconds = sourceTimeoutSeconds
       configuration.maximumSourceByteCount = maxSourceBytes
       configuration.cacheByteCount = cacheBytes
-      var logger = Logger(label: "engine", factory: StreamLogHandler.standardError(label:))
-      logger.logLevel = logLevel
+      let logger = Logger(label: "AudioEngine") { _ in StandardErrorLogHandler(level: logLevel) }
       do {
         try await AudioEngineApplication(configuration: configuration, logger: logger).run()
       } catch let report as ErrorReport {
@@ -105,10 +112,6 @@ extension AudioEngineCommand {
 
     func run() throws { try SamplePieces.write(into: directory) }
   }
-}
-
-extension ListenAddress: ExpressibleByArgument {
-  public init?(argument: String) { self.init(argument) }
 }
 
 extension IPNetwork: ExpressibleByArgument {

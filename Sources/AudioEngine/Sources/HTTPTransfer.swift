@@ -47,6 +47,8 @@ final class HTTPTransfer: Sendable {
       timeout: .init(connect: .seconds(Int64(timeoutSeconds))), decompression: .disabled)
     configuration.dnsOverride = [host: address.description]
     configuration.httpVersion = .http1Only
+    // A refused connection is told at once; whoever asked may ask again.
+    configuration.connectionPool.retryConnectionEstablishment = false
     let client = HTTPClient(eventLoopGroup: eventLoopGroup, configuration: configuration)
     var request = HTTPClientRequest(url: url)
     request.headers.add(name: "User-Agent", value: "Antiphon/\(WireLimits.softwareVersion)")

@@ -25,8 +25,7 @@ package struct MediaRoot: Sendable {
   /// What is checked is what was opened: the descriptor's own path after every link, so that no link and no
   /// race can lead out of the root.
   func open(_ relativePath: String) throws(ErrorReport) -> FileInput {
-    let descriptor = antiphon_open_read("\(path)/\(relativePath)")
-    guard descriptor >= 0 else { throw Self.report(errno, relativePath) }
+    let descriptor = try openDescriptor(relativePath)
     let input = FileInput(descriptor: descriptor)
     try check(descriptor, relativePath)
     var status = stat()
@@ -43,8 +42,7 @@ package struct MediaRoot: Sendable {
 
   /// Lists a folder: folders first, then files, by name; what begins with a dot is left out.
   package func list(_ relativePath: String) throws(ErrorReport) -> MediaListing {
-    let descriptor = antiphon_open_read("\(path)/\(relativePath)")
-    guard descriptor >= 0 else { throw Self.report(errno, relativePath) }
+    let descriptor = try openDescriptor(relativePath)
     do {
       try check(descriptor, relativePath)
     } catch {
@@ -70,10 +68,24 @@ package struct MediaRoot: Sendable {
       truncated: entries.count > Self.maximumListingCount)
   }
 
+  /// Opens what may lie below the root. A path that leads out by its own words is refused before anything
+  /// is looked for, so that no answer tells what lies outside.
+  private func openDescriptor(_ relativePath: String) throws(ErrorReport) -> Int32 {
+    var depth = 0
+    for part in relativePath.split(separator: "/") where part != "." {
+      depth += part == ".." ? -1 : 1
+      guard depth >= 0 else { throw Self.outside(relativePath) }
+    }
+    let descriptor = antiphon_open_read("\(path)/\(relativePath)")
+    guard descriptor >= 0 else { throw Self.report(errno, relativePath) }
+    return descriptor
+  }
+
   private func entry(_ name: String, in folder: String, descriptor: Int32) -> MediaListing.Entry? {
     var status = stat()
     guard fstatat(descriptor, name, &status, 0) == 0 else { return nil }
     let path = folder.isEmpty ? name : "\(folder)/\(name)"
+    guard isBelowRoot(path) else { return nil }
     switch status.st_mode & S_IFMT {
     case S_IFDIR: return .init(name: name, kind: .folder)
     case S_IFREG:
@@ -82,15 +94,30 @@ package struct MediaRoot: Sendable {
     }
   }
 
+  /// Whether a path is below the root after every link.
+  private func isBelowRoot(_ relativePath: String) -> Bool {
+    guard let resolved = realpath("\(path)/\(relativePath)", nil) else { return false }
+    defer { free(resolved) }
+    return contains(String(cString: resolved))
+  }
+
+  private func contains(_ resolved: String) -> Bool {
+    resolved == path || resolved.hasPrefix(path == "/" ? "/" : path + "/")
+  }
+
   private func check(_ descriptor: Int32, _ relativePath: String) throws(ErrorReport) {
     var buffer = [CChar](repeating: 0, count: Int(PATH_MAX) + 1)
     let length = readlink("/proc/self/fd/\(descriptor)", &buffer, Int(PATH_MAX))
     let opened = String(decoding: buffer.prefix(max(0, length)).map(UInt8.init(bitPattern:)), as: UTF8.self)
-    guard opened == path || opened.hasPrefix(path == "/" ? "/" : path + "/") else {
-      throw ErrorReport(
-        .sourceForbidden, "media:\(relativePath) lies outside the media root",
-        hint: "put the file itself below the media root; links out of it are not followed", stage: .resolve)
+    guard contains(opened) else {
+      throw Self.outside(relativePath)
     }
+  }
+
+  private static func outside(_ relativePath: String) -> ErrorReport {
+    ErrorReport(
+      .sourceForbidden, "media:\(relativePath) lies outside the media root",
+      hint: "put the file itself below the media root; links out of it are not followed", stage: .resolve)
   }
 
   private static func report(_ code: Int32, _ relativePath: String) -> ErrorReport {

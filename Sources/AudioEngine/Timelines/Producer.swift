@@ -14,6 +14,9 @@ package struct EncodingSettings: Sendable {
 package struct Producer: Sendable {
   /// Packets produced between two looks at who needs the CPU more: one second.
   static let packetsPerPermit = 50
+  /// Packets there are before a session begins: a producer that is late once leaves no gap at the start.
+  /// Four packets more cost about a millisecond.
+  static let packetsBeforeReady = 5
   /// Decoding begins this much before a seek's position: codecs need to settle (RFC 7845, section 4.6, and
   /// MP3's bit reservoir).
   static let seekLeadMilliseconds = 250
@@ -110,7 +113,7 @@ package struct Producer: Sendable {
     var pipeline = TranscodePipeline(
       decoder: try demuxer.makeDecoder(),
       encoder: try OpusEncoder(bitsPerSecond: settings.bitsPerSecond, complexity: settings.complexity),
-      gain: timeline.key.volume, startMilliseconds: transcodeStart)
+      gain: timeline.key.volume, startMilliseconds: transcodeStart, endSeconds: demuxer.exactEndSeconds)
     var end = try drive(
       &pipeline, &demuxer, &writer, permit: permit, details, probed: opening.probedNanoseconds)
     if end == .landedBehind {
@@ -151,7 +154,8 @@ package struct Producer: Sendable {
     while true {
       guard !timeline.isCancelled else { throw .superseded }
       let step = try pipeline.advance(&demuxer, into: &writer)
-      if timeline.phase == .opening, writer.count > 0 {
+      let isReady = writer.count >= Self.packetsBeforeReady || step != .goOn && writer.count > 0
+      if isReady, timeline.phase == .opening {
         var details = details
         details.firstPacketMilliseconds = MonotonicClock.milliseconds(
           from: probed, to: MonotonicClock.nowNanoseconds)

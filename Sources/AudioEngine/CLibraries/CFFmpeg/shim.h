@@ -13,6 +13,7 @@ static const int antiphon_averror_eof = AVERROR_EOF;
 static const int antiphon_averror_eagain = AVERROR(EAGAIN);
 static const int antiphon_averror_exit = AVERROR_EXIT;
 static const int antiphon_averror_invaliddata = AVERROR_INVALIDDATA;
+static const int antiphon_averror_einval = AVERROR(EINVAL);
 static const int antiphon_averror_eio = AVERROR(EIO);
 static const int antiphon_averror_eperm = AVERROR(EPERM);
 static const int64_t antiphon_av_nopts = AV_NOPTS_VALUE;

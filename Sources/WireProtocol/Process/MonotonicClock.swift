@@ -1,16 +1,16 @@
 import Glibc
 
 /// `CLOCK_MONOTONIC`, the one clock of schedule, events and measurements, shared by both processes.
-package enum MonotonicClock {
+public enum MonotonicClock {
   /// Nanoseconds since some moment before the machine started this program.
-  package static var nowNanoseconds: UInt64 {
+  public static var nowNanoseconds: UInt64 {
     var time = timespec()
     clock_gettime(CLOCK_MONOTONIC, &time)
     return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
   }
 
   /// Milliseconds between two readings.
-  static func milliseconds(from start: UInt64, to end: UInt64) -> Double {
+  public static func milliseconds(from start: UInt64, to end: UInt64) -> Double {
     Double(end &- start) / 1_000_000
   }
 }

@@ -14,13 +14,17 @@ public struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
       return nil
     }
     var host = String(text[..<colon])
-    if host.hasPrefix("["), host.hasSuffix("]") { host = String(host.dropFirst().dropLast()) }
+    if host.hasPrefix("["), host.hasSuffix("]") {
+      host = String(host.dropFirst().dropLast())
+    } else if host.contains(":") {
+      return nil
+    }
     guard !host.isEmpty else { return nil }
     self.init(host: host, port: Int(port))
   }
 
   /// Whether only this machine reaches it.
-  public var isLoopback: Bool { host == "localhost" || host == "::1" || host.hasPrefix("127.") }
+  public var isLoopback: Bool { RequestGuard.isLoopback(host) }
 
   public var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 }

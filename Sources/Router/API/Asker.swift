@@ -1,0 +1,55 @@
+import NIOCore
+import WireProtocol
+
+/// Who asked, and how to answer. Used on the data plane's loop.
+enum Asker {
+  /// What is answered to what was asked.
+  enum Answer: Sendable {
+    case event(EngineEvent)
+    case queue(SessionID, QueueView)
+    case pong(Double)
+  }
+
+  case webSocket(WebSocketListener, requestID: String?)
+  case http(EventLoopPromise<Answer>, requestID: String?)
+  /// The Router itself: the queue, and sessions that go on after an engine's restart.
+  case router
+
+  var webSocket: WebSocketListener? {
+    if case .webSocket(let listener, _) = self { listener } else { nil }
+  }
+
+  /// Answers once, with the asker's own request ID.
+  func answer(_ answer: Answer) {
+    switch self {
+    case .webSocket(let listener, let requestID):
+      listener.outlet.sendText(WebSocketFrames.text(Self.json(answer, requestID)))
+    case .http(let promise, let requestID):
+      if case .event(var event) = answer {
+        event.requestID = requestID
+        if case .error(let report) = event.body { return promise.fail(Refusal(report)) }
+        promise.succeed(.event(event))
+      } else {
+        promise.succeed(answer)
+      }
+    case .router: break
+    }
+  }
+
+  func refuse(_ report: ErrorReport, sessionID: SessionID?) {
+    answer(.event(EngineEvent(.error(report), sessionID: sessionID)))
+  }
+
+  private static func json(_ answer: Answer, _ requestID: String?) -> [UInt8] {
+    switch answer {
+    case .event(var event):
+      event.requestID = requestID
+      return event.encoded()
+    case .queue(let sessionID, let view):
+      return JSON.encode(QueueMessage(sessionID: sessionID, requestID: requestID, queue: view))
+    case .pong(let t):
+      return JSON.encode(
+        PongMessage(requestID: requestID, t: t, nowNanoseconds: MonotonicClock.nowNanoseconds))
+    }
+  }
+}

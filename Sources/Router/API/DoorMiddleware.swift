@@ -1,0 +1,81 @@
+import HTTPTypes
+import Hummingbird
+import Logging
+import NIOCore
+import WireProtocol
+
+/// Before every route: who may come in. After it: one shape for every error.
+struct DoorMiddleware: RouterMiddleware {
+  typealias Context = RouterRequestContext
+
+  let requestGuard: RequestGuard
+  let logger: Logger
+
+  func handle(
+    _ request: Request, context: Context, next: (Request, Context) async throws -> Response
+  ) async throws -> Response {
+    var response: Response
+    do {
+      try requestGuard.check(
+        RequestGuard.Subject(
+          host: request.head.authority, origin: request.headers[.origin],
+          changesSomething: changesSomething(request)))
+      response =
+        request.method == .options ? Response(status: .noContent) : try await next(request, context)
+    } catch {
+      response = Self.response(for: refusal(error, request))
+    }
+    response.headers[.xContentTypeOptions] = "nosniff"
+    allowListedOrigin(of: request, in: &response)
+    return response
+  }
+
+  private func changesSomething(_ request: Request) -> Bool {
+    switch request.method {
+    // A refused WebSocket comes here as a plain GET, and is to be told the same reason.
+    case .get: request.uri.path == "/ws"
+    case .head, .options: false
+    default: true
+    }
+  }
+
+  private static func response(for refusal: Refusal) -> Response {
+    .json(JSON.encode(refusal.report), status: HTTPResponse.Status(code: refusal.status))
+  }
+
+  private func refusal(_ error: any Error, _ request: Request) -> Refusal {
+    switch error {
+    case let refusal as Refusal: return refusal
+    case let report as ErrorReport: return Refusal(report)
+    case is NIOTooManyBytesError:
+      return Refusal(.lineTooLong, "the body has over \(RouterLimits.maximumTextByteCount) bytes")
+    case let error as any HTTPResponseError where error.status == .notFound:
+      return Refusal(
+        .notFound, "there is no \(request.method.rawValue) \(request.uri.path)",
+        hint: "docs/http-and-websocket.md lists the paths")
+    case let error as any HTTPResponseError:
+      return Refusal(.invalidCommand, "\(error)", status: error.status.code)
+    default:
+      logger.error("\(request.method.rawValue) \(request.uri.path): \(error)")
+      return Refusal(.internal, "a fault of ours; the log has the rest")
+    }
+  }
+
+  /// Lets a page of a listed origin read what it is answered; every other page's browser keeps it away.
+  private func allowListedOrigin(of request: Request, in response: inout Response) {
+    guard let origin = request.headers[.origin], requestGuard.isListed(origin: origin) else { return }
+    response.headers[.accessControlAllowOrigin] = origin
+    response.headers[.vary] = "Origin"
+    guard request.method == .options else { return }
+    response.headers[.accessControlAllowMethods] = "GET, HEAD, POST, DELETE"
+    response.headers[.accessControlAllowHeaders] = "Content-Type"
+  }
+}
+
+extension Response {
+  static func json(_ bytes: [UInt8], status: HTTPResponse.Status = .ok) -> Response {
+    Response(
+      status: status, headers: [.contentType: "application/json", .cacheControl: "no-store"],
+      body: .init(byteBuffer: ByteBuffer(bytes: bytes)))
+  }
+}

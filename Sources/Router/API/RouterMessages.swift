@@ -1,0 +1,46 @@
+import WireProtocol
+
+/// The messages that the Router adds to the engine's events (`docs/http-and-websocket.md`).
+
+/// First on every WebSocket, and again when the engine has come back.
+struct SessionMessage: Encodable {
+  let type = "session"
+  var session: SessionSnapshot
+  var queue: QueueView
+  var engine: EngineStatus
+}
+
+/// The queue has changed, or was asked for.
+struct QueueMessage: Encodable {
+  let type = "queue"
+  var sessionID: SessionID
+  var requestID: String?
+  var queue: QueueView
+
+  enum CodingKeys: String, CodingKey {
+    case type, queue
+    case sessionID = "session_id"
+    case requestID = "request_id"
+  }
+}
+
+/// The engine went or came back.
+struct EngineMessage: Encodable {
+  let type = "engine"
+  var engine: EngineStatus
+}
+
+/// Answers `ping`.
+struct PongMessage: Encodable {
+  let type = "pong"
+  var requestID: String?
+  var t: Double
+  /// `CLOCK_MONOTONIC`.
+  var nowNanoseconds: UInt64
+
+  enum CodingKeys: String, CodingKey {
+    case type, t
+    case requestID = "request_id"
+    case nowNanoseconds = "now_ns"
+  }
+}

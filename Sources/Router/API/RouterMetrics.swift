@@ -1,0 +1,34 @@
+import WireProtocol
+
+/// What `/metrics` tells of the Router.
+enum RouterMetrics {
+  static func text(_ plane: DataPlane, uptimeSeconds: Int) -> String {
+    let statistics = plane.statistics
+    var counts: [SessionSnapshot.State: Int] = [:]
+    for session in plane.store.sessions.values { counts[session.state, default: 0] += 1 }
+    var text = PrometheusText()
+    func name(_ name: String) -> String { "antiphon_router_\(name)" }
+    text.gauge(name("uptime_seconds"), "Since the Router started", [([:], uptimeSeconds)])
+    text.gauge(
+      name("engine_connected"), "1 while an engine is connected",
+      [([:], plane.link.status.connected ? 1 : 0)])
+    text.gauge(
+      name("sessions"), "Sessions by state",
+      SessionSnapshot.State.allCases.map { (["state": $0.rawValue], counts[$0] ?? 0) })
+    text.gauge(name("listeners"), "WebSockets and players", [([:], plane.store.listenerCount)])
+    text.gauge(name("pending_requests"), "Commands the engine has not answered", [([:], plane.pending.count)])
+    text.counter(name("joins_total"), "Listeners accepted", statistics.listenersAccepted)
+    text.counter(name("packets_received_total"), "Audio packets from the engine", statistics.packetsReceived)
+    text.counter(name("events_received_total"), "Events from the engine", statistics.eventsReceived)
+    text.counter(name("stale_packets_total"), "Packets of unknown sessions", statistics.stalePackets)
+    text.counter(name("messages_sent_total"), "Messages and pages to listeners", statistics.messagesSent)
+    text.counter(name("bytes_sent_total"), "Bytes to listeners", statistics.bytesSent)
+    text.counter(name("dropped_frames_total"), "Audio that slow listeners lost", statistics.droppedFrames)
+    text.counter(
+      name("slow_listeners_closed_total"), "Closed with 1013", statistics.slowListenersClosed)
+    text.counter(name("engine_connections_total"), "Hellos of engines", statistics.engineConnections)
+    text.counter(name("protocol_errors_total"), "Broken engine streams", statistics.protocolErrors)
+    text.process()
+    return text.text
+  }
+}

@@ -1,0 +1,129 @@
+import Logging
+import NIOCore
+import WireProtocol
+
+/// The Router's one loop and everything confined to it: the engine's link, the sessions, the WebSockets,
+/// and the commands that wait. No lock and no hop between a packet and its listeners
+/// (`docs/decisions/0003-router-data-plane-on-one-loop.md`).
+final class DataPlane {
+  let eventLoop: any EventLoop
+  let logger: Logger
+  let statistics: RouterStatistics
+  let store: SessionStore
+  var pending: PendingRequests<Asker>
+  /// When the engine that was connected last had started: another value is another engine.
+  var engineStartedAtMilliseconds: Int?
+  /// Sessions that play as far as we know, and that this engine has not named yet.
+  var unconfirmed: Set<SessionID> = []
+  private(set) lazy var link = EngineLink(
+    path: enginePath, eventLoop: eventLoop, store: store, delegate: self, logger: logger)
+
+  private let enginePath: String
+  private var oggListeners: [ObjectIdentifier: OggConnection] = [:]
+  private var isTickingForOgg = false
+  private var isStopped = false
+  private var reportedDrops = 0
+
+  /// One `/listen` player.
+  private struct OggConnection {
+    var listener: OggListener
+    var session: RoutedSession
+    var channel: any Channel
+  }
+
+  init(enginePath: String, eventLoop: any EventLoop, logger: Logger) {
+    self.enginePath = enginePath
+    self.eventLoop = eventLoop
+    self.logger = logger
+    statistics = RouterStatistics()
+    store = SessionStore(statistics: statistics)
+    pending = PendingRequests(prefix: "r\(String(UInt64.random(in: .min ... .max), radix: 36))")
+  }
+
+  func start() {
+    link.start()
+    lookEverySecond()
+  }
+
+  func stop() {
+    isStopped = true
+    link.stop()
+    failPending(ErrorReport(.engineUnavailable, "the Router is stopping", stage: .command))
+    for connection in oggListeners.values { connection.listener.end() }
+  }
+
+  // MARK: Ogg listeners
+
+  /// - Returns: the title of what plays, where it is known.
+  func add(
+    _ listener: OggListener, bufferMilliseconds: Int, channel: any Channel
+  ) throws(Refusal) -> String? {
+    let session = try store.add(listener)
+    oggListeners[ObjectIdentifier(listener)] = OggConnection(
+      listener: listener, session: session, channel: channel)
+    if let (ring, packetCount) = session.recentPackets(milliseconds: bufferMilliseconds) {
+      ring.forEach(last: packetCount) { _, audio in listener.takeBurst(audio) }
+    }
+    tickForOgg()
+    return session.title
+  }
+
+  func remove(_ listener: OggListener) {
+    guard let connection = oggListeners.removeValue(forKey: ObjectIdentifier(listener)) else { return }
+    store.remove(listener, from: connection.session)
+  }
+
+  private func tickForOgg() {
+    guard !isTickingForOgg, !oggListeners.isEmpty, !isStopped else { return }
+    isTickingForOgg = true
+    let interval = TimeAmount.milliseconds(RouterLimits.oggTickMilliseconds)
+    eventLoop.assumeIsolated().scheduleTask(in: interval) { [weak self] in
+      guard let self else { return }
+      let now = MonotonicClock.nowNanoseconds
+      for connection in oggListeners.values { connection.listener.fillSilence(now: now) }
+      isTickingForOgg = false
+      tickForOgg()
+    }
+  }
+
+  // MARK: Once a second
+
+  private func lookEverySecond() {
+    guard !isStopped else { return }
+    eventLoop.assumeIsolated().scheduleTask(in: .seconds(1)) { [weak self] in
+      guard let self else { return }
+      let now = NIODeadline.now()
+      for session in store.sessions.values {
+        for listener in session.webSockets.values { listener.look(now: now) }
+      }
+      for connection in oggListeners.values where connection.listener.isStuck(now: now) {
+        connection.channel.close(promise: nil)
+      }
+      expirePending(now: now)
+      reportDrops()
+      lookEverySecond()
+    }
+  }
+
+  private func expirePending(now: NIODeadline) {
+    for (id, asker) in pending.takeExpired(now: now) {
+      logger.warning("the engine has not answered the command \(id) in \(RouterLimits.answerSeconds) s")
+      asker.refuse(
+        ErrorReport(
+          .sourceTimeout, "the engine has not answered in \(RouterLimits.answerSeconds) s", stage: .command),
+        sessionID: nil)
+    }
+  }
+
+  private func reportDrops() {
+    let dropped = statistics.droppedFrames - reportedDrops
+    guard dropped > 0 else { return }
+    reportedDrops = statistics.droppedFrames
+    logger.info("slow listeners have lost \(dropped) audio frames of their own in the last second")
+  }
+
+  /// Answers everyone who waits for the engine.
+  func failPending(_ report: ErrorReport) {
+    for (_, asker) in pending.takeAll() { asker.refuse(report, sessionID: nil) }
+  }
+}

@@ -1,0 +1,41 @@
+import Logging
+import NIOCore
+
+/// The data plane from outside its loop: every call goes onto the loop and is awaited there.
+struct DataPlaneHandle: Sendable {
+  let eventLoop: any EventLoop
+  private let plane: NIOLoopBound<DataPlane>
+
+  /// Makes a data plane on that loop.
+  static func make(
+    enginePath: String, eventLoop: any EventLoop, logger: Logger
+  ) async throws -> DataPlaneHandle {
+    try await eventLoop.submit {
+      let plane = DataPlane(enginePath: enginePath, eventLoop: eventLoop, logger: logger)
+      return DataPlaneHandle(
+        eventLoop: eventLoop, plane: NIOLoopBound(plane, eventLoop: eventLoop))
+    }.get()
+  }
+
+  /// The plane itself, for callers that are on the loop already.
+  var onLoop: DataPlane { plane.value }
+
+  func callAsFunction<Result: Sendable>(
+    _ body: @escaping @Sendable (DataPlane) throws -> Result
+  ) async throws -> Result {
+    try await eventLoop.submit { try body(plane.value) }.get()
+  }
+
+  /// Performs a command, and waits for its answer.
+  func ask(_ command: ClientCommand) async throws -> Asker.Answer {
+    try await eventLoop.flatSubmit {
+      let promise = eventLoop.makePromise(of: Asker.Answer.self)
+      do {
+        try plane.value.perform(command, for: .http(promise, requestID: command.requestID))
+      } catch {
+        promise.fail(error)
+      }
+      return promise.futureResult
+    }.get()
+  }
+}

@@ -1,0 +1,65 @@
+import Collections
+import NIOCore
+
+/// What waits for one listener that does not keep up, in order. Bounded: past 2 s the listener loses its
+/// own oldest audio; its text is never lost.
+package struct Outbox {
+  private enum Item {
+    case audio(ByteBuffer)
+    case text(ByteBuffer)
+  }
+
+  private var items: Deque<Item> = []
+  package private(set) var audioCount = 0
+  package private(set) var textCount = 0
+
+  package init() {}
+
+  package var isEmpty: Bool { items.isEmpty }
+
+  /// Keeps one audio frame.
+  ///
+  /// - Returns: whether the oldest was dropped for it.
+  package mutating func appendAudio(_ frame: ByteBuffer) -> Bool {
+    let isFull = audioCount == RouterLimits.outboxAudioFrameCount
+    if isFull { removeOldestAudio() }
+    items.append(.audio(frame))
+    audioCount += 1
+    return isFull
+  }
+
+  /// Keeps one text message.
+  ///
+  /// - Returns: false where the limit is reached and the connection cannot be kept.
+  package mutating func appendText(_ frame: ByteBuffer) -> Bool {
+    guard textCount < RouterLimits.outboxTextFrameCount else { return false }
+    items.append(.text(frame))
+    textCount += 1
+    return true
+  }
+
+  /// The next frame to write, nil when there is none.
+  package mutating func popFirst() -> ByteBuffer? {
+    switch items.popFirst() {
+    case .audio(let frame):
+      audioCount -= 1
+      return frame
+    case .text(let frame):
+      textCount -= 1
+      return frame
+    case nil: return nil
+    }
+  }
+
+  package mutating func removeAll() {
+    self = Outbox()
+  }
+
+  private mutating func removeOldestAudio() {
+    let oldest = items.firstIndex { if case .audio = $0 { true } else { false } }
+    if let oldest {
+      items.remove(at: oldest)
+      audioCount -= 1
+    }
+  }
+}

@@ -1,0 +1,115 @@
+import NIOCore
+
+/// What an outlet tells its listener.
+protocol FrameOutletDelegate: AnyObject {
+  /// It has lost audio, or text would have been lost, for too long: the connection cannot be kept.
+  func outletGaveUp(_ outlet: FrameOutlet, because reason: String)
+}
+
+/// Writes finished frames to one WebSocket. First in the pipeline, so that its context writes to the
+/// socket itself, below NIO's frame encoder: a frame shared by a thousand listeners is encoded once.
+final class FrameOutlet: ChannelDuplexHandler {
+  typealias InboundIn = ByteBuffer
+  typealias OutboundIn = ByteBuffer
+  typealias OutboundOut = ByteBuffer
+
+  weak var delegate: (any FrameOutletDelegate)?
+
+  private let statistics: RouterStatistics
+  private var context: ChannelHandlerContext?
+  private var outbox = Outbox()
+  private var isWritable = true
+  private var isAwaitingFlush = false
+  /// Since when audio has been lost without the outbox once becoming empty.
+  private var losingSince: NIODeadline?
+
+  init(statistics: RouterStatistics) {
+    self.statistics = statistics
+  }
+
+  func handlerAdded(context: ChannelHandlerContext) {
+    self.context = context
+    isWritable = context.channel.isWritable
+  }
+
+  func handlerRemoved(context: ChannelHandlerContext) {
+    self.context = nil
+    outbox.removeAll()
+  }
+
+  func channelWritabilityChanged(context: ChannelHandlerContext) {
+    isWritable = context.channel.isWritable
+    if isWritable { drain() }
+    context.fireChannelWritabilityChanged()
+  }
+
+  /// Writes audio, or keeps it while the listener is slow. The store flushes it with the batch.
+  @inline(__always)
+  func sendAudio(_ frame: ByteBuffer, messageCount: Int = 1, flushedBy store: SessionStore) {
+    guard isWritable, outbox.isEmpty else { return keepAudio(frame) }
+    write(frame, messageCount: messageCount)
+    if !isAwaitingFlush {
+      isAwaitingFlush = true
+      store.flushLater(self)
+    }
+  }
+
+  /// Writes a text message at once, in its place among the audio.
+  func sendText(_ frame: ByteBuffer) {
+    if isWritable, outbox.isEmpty {
+      write(frame, messageCount: 1)
+      flush()
+    } else if !outbox.appendText(frame) {
+      delegate?.outletGaveUp(
+        self, because: "\(RouterLimits.outboxTextFrameCount) messages wait to be read")
+    }
+  }
+
+  /// Writes a ping, pong or close before what waits, as control frames may be.
+  ///
+  /// - Parameter isNeeded: false for one that a client that does not read goes without.
+  func sendControl(_ frame: ByteBuffer, isNeeded: Bool) {
+    guard isWritable || isNeeded else { return }
+    context?.write(wrapOutboundOut(frame), promise: nil)
+    flush()
+  }
+
+  func flush() {
+    isAwaitingFlush = false
+    context?.flush()
+  }
+
+  /// Nothing but control frames is written from here on.
+  func stop() {
+    outbox.removeAll()
+  }
+
+  @inline(__always)
+  private func write(_ frame: ByteBuffer, messageCount: Int) {
+    statistics.messagesSent += messageCount
+    statistics.bytesSent += frame.readableBytes
+    context?.write(wrapOutboundOut(frame), promise: nil)
+  }
+
+  private func keepAudio(_ frame: ByteBuffer) {
+    guard outbox.appendAudio(frame) else { return }
+    statistics.droppedFrames += 1
+    let now = NIODeadline.now()
+    guard let since = losingSince else {
+      losingSince = now
+      return
+    }
+    if now - since >= .seconds(RouterLimits.losingSecondsBeforeClose) {
+      delegate?.outletGaveUp(
+        self,
+        because: "audio was lost for \(RouterLimits.losingSecondsBeforeClose) s: the connection is too slow")
+    }
+  }
+
+  /// Writes what waited, as far as the socket takes it.
+  private func drain() {
+    while isWritable, let frame = outbox.popFirst() { write(frame, messageCount: 1) }
+    if outbox.isEmpty { losingSince = nil }
+    flush()
+  }
+}

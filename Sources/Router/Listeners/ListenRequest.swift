@@ -1,0 +1,61 @@
+import HummingbirdCore
+import WireProtocol
+
+/// What a listener asks for: `/ws?session=ID&buffer_ms=500` or `/listen/ID.ogg?buffer_ms=500`.
+package struct ListenRequest: Sendable, Equatable {
+  package var sessionID: SessionID
+  /// How much of the sound just played comes at once.
+  package var bufferMilliseconds: Int
+  package var subprotocol: Subprotocol
+
+  /// Reads a WebSocket's.
+  ///
+  /// - Parameters:
+  ///   - target: the path and query of the request.
+  ///   - subprotocols: the values of `Sec-WebSocket-Protocol`.
+  package init(webSocket target: String, subprotocols: [String]) throws(Refusal) {
+    let uri = URI(target)
+    guard let name = uri.queryParameters.get("session") else {
+      throw Refusal(
+        .invalidCommand, "the query has no session", hint: "connect to /ws?session=ID")
+    }
+    guard let subprotocol = Subprotocol.choose(subprotocols) else {
+      throw Refusal(
+        .invalidCommand, "none of the subprotocols \(subprotocols.joined(separator: ", ")) is known",
+        hint: "offer \(Subprotocol.allCases.map(\.rawValue).joined(separator: " or "))")
+    }
+    try self.init(name: name, uri: uri, subprotocol: subprotocol)
+  }
+
+  /// Reads a player's.
+  ///
+  /// - Parameter file: the last part of the path.
+  package init(file: String, target: String) throws(Refusal) {
+    let suffix = ".ogg"
+    guard file.hasSuffix(suffix) else {
+      throw Refusal(
+        .notFound, "there is no /listen/\(file)", hint: "use /listen/ID\(suffix)")
+    }
+    try self.init(name: String(file.dropLast(suffix.count)), uri: URI(target), subprotocol: .opus)
+  }
+
+  private init(name: String, uri: URI, subprotocol: Subprotocol) throws(Refusal) {
+    do {
+      sessionID = try SessionID(name)
+    } catch {
+      throw Refusal(error)
+    }
+    let range = RouterLimits.bufferMillisecondsRange
+    if let text = uri.queryParameters.get("buffer_ms") {
+      guard let milliseconds = Int(text), range.contains(milliseconds) else {
+        throw Refusal(
+          .invalidCommand,
+          "buffer_ms is \(text.debugDescription), not \(range.lowerBound) to \(range.upperBound)")
+      }
+      bufferMilliseconds = milliseconds
+    } else {
+      bufferMilliseconds = RouterLimits.defaultBufferMilliseconds
+    }
+    self.subprotocol = subprotocol
+  }
+}

@@ -1,0 +1,145 @@
+import Hummingbird
+import HummingbirdCore
+import Logging
+import NIOCore
+import NIOHTTP1
+import NIOHTTPTypes
+import NIOHTTPTypesHTTP1
+import NIOWebSocket
+import WireProtocol
+
+/// A client's connection: WebSocket where that is asked for and allowed, and otherwise HTTP exactly as
+/// Hummingbird's `HTTP1Channel` serves it. A refused upgrade goes on as a plain request, so that the
+/// routes answer it with the status and the error object every other door has.
+struct RouterChildChannel: ServerChildChannel, HTTPChannelHandler {
+  typealias HTTPValue = NIOAsyncChannel<HTTPRequestPart, HTTPResponsePart>
+
+  /// What the first request has made of the connection.
+  enum Negotiated: Sendable {
+    case webSocket
+    case http(HTTPValue)
+  }
+
+  struct Value: ServerChildChannelValue {
+    let channel: any Channel
+    let negotiated: EventLoopFuture<Negotiated>
+  }
+
+  let responder: HTTPChannelHandler.Responder
+  let plane: DataPlaneHandle
+  let requestGuard: RequestGuard
+
+  func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
+    channel.eventLoop.makeCompletedFuture {
+      // No pipelining, error or header handlers, as HTTP1Channel has none: they are seen to above.
+      let encoder = HTTPResponseEncoder()
+      let decoder = ByteToMessageHandler(HTTPRequestDecoder(leftOverBytesStrategy: .forwardBytes))
+      let firstRequest = FirstRequestHandler { head in (try? admit(head)) != nil }
+      let upgrade = NIOTypedHTTPServerUpgradeHandler(
+        httpEncoder: encoder, extraHTTPHandlers: [decoder, firstRequest],
+        upgradeConfiguration: .init(
+          upgraders: [upgrader()],
+          notUpgradingCompletionHandler: { channel in
+            channel.eventLoop.makeCompletedFuture { .http(try serveHTTP(on: channel, logger: logger)) }
+          }))
+      let pipeline = channel.pipeline.syncOperations
+      try pipeline.addHandlers([encoder, decoder, firstRequest, upgrade])
+      let negotiated = upgrade.upgradeResultFuture
+      return Value(channel: channel, negotiated: negotiated)
+    }
+  }
+
+  func handle(value: Value, logger: Logger) async {
+    do {
+      let negotiated = try await withTaskCancellationHandler {
+        try await value.negotiated.get()
+      } onCancel: {
+        value.channel.close(promise: nil)
+      }
+      switch negotiated {
+      case .http(let asyncChannel): await handleHTTP(asyncChannel: asyncChannel, logger: logger)
+      case .webSocket: try await value.channel.closeFuture.get()
+      }
+    } catch {
+      logger.debug("a connection ended before its first request: \(error)")
+      value.channel.close(promise: nil)
+    }
+  }
+
+  private func serveHTTP(on channel: any Channel, logger: Logger) throws -> HTTPValue {
+    let pipeline = channel.pipeline.syncOperations
+    if let context = try? pipeline.context(handlerType: FirstRequestHandler.self) {
+      pipeline.removeHandler(context: context, promise: nil)
+    }
+    try pipeline.addHandler(HTTP1ToHTTPServerCodec(secure: false))
+    try pipeline.addHandler(
+      HTTPConnectionStateHandler(idleTimeout: .seconds(RouterLimits.idleHTTPSeconds), logger: logger))
+    return try HTTPValue(
+      wrappingChannelSynchronously: channel, configuration: .init(isOutboundHalfClosureEnabled: true))
+  }
+
+  // MARK: WebSocket
+
+  private func upgrader() -> NIOTypedWebSocketServerUpgrader<Negotiated> {
+    NIOTypedWebSocketServerUpgrader(
+      maxFrameSize: RouterLimits.maximumTextByteCount,
+      // The listener says why it closes and waits for the client to have read it.
+      enableAutomaticErrorHandling: false,
+      shouldUpgrade: { channel, head in
+        channel.eventLoop.makeCompletedFuture {
+          let request = try admit(head)
+          let offersAny = head.headers.contains(name: "Sec-WebSocket-Protocol")
+          return offersAny ? ["Sec-WebSocket-Protocol": request.subprotocol.rawValue] : [:]
+        }
+      },
+      upgradePipelineHandler: { channel, head in
+        channel.eventLoop.makeCompletedFuture {
+          try serveWebSocket(on: channel, admit(head))
+          return .webSocket
+        }
+      })
+  }
+
+  /// What `GET /ws` checks as a plain request is checked here before the upgrade.
+  private func admit(_ head: HTTPRequestHead) throws(Refusal) -> ListenRequest {
+    guard head.uri.prefix(while: { $0 != "?" }) == "/ws" else {
+      throw Refusal(.notFound, "WebSockets are at /ws")
+    }
+    do {
+      try requestGuard.check(
+        RequestGuard.Subject(
+          host: head.headers.first(name: "Host"), origin: head.headers.first(name: "Origin"),
+          changesSomething: true))
+    } catch {
+      throw Refusal(error)
+    }
+    let request = try ListenRequest(
+      webSocket: head.uri, subprotocols: head.headers["Sec-WebSocket-Protocol"])
+    try plane.onLoop.store.checkRoom(for: request.sessionID)
+    return request
+  }
+
+  private func serveWebSocket(on channel: any Channel, _ request: ListenRequest) throws {
+    let plane = plane.onLoop
+    let pipeline = channel.pipeline.syncOperations
+    try channel.syncOptions?.setOption(
+      .writeBufferWaterMark,
+      value: .init(
+        low: RouterLimits.channelLowWatermarkByteCount, high: RouterLimits.channelHighWatermarkByteCount))
+    try channel.syncOptions?.setOption(.limitKernelUnsent, value: RouterLimits.kernelUnsentByteCount)
+    let listener = WebSocketListener(request, plane: plane)
+    try pipeline.addHandler(listener.outlet, position: .first)
+    try pipeline.addHandler(
+      NIOWebSocketFrameAggregator(
+        minNonFinalFragmentSize: 0, maxAccumulatedFrameCount: RouterLimits.maximumFragmentCount,
+        maxAccumulatedFrameSize: RouterLimits.maximumTextByteCount))
+    try pipeline.addHandler(listener)
+  }
+}
+
+extension ChannelOption where Self == ChannelOptions.Types.SocketOption {
+  /// `TCP_NOTSENT_LOWAT` (tcp(7)): bytes the kernel keeps beyond those on their way.
+  fileprivate static var limitKernelUnsent: Self {
+    .init(level: .tcp, name: NIOBSDSocket.Option(rawValue: 25))
+  }
+}

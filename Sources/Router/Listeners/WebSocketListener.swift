@@ -1,0 +1,166 @@
+import Logging
+import NIOCore
+import NIOWebSocket
+import WireProtocol
+
+/// One WebSocket: hears its session, commands it, answers pings, and says why it ends. Last in the
+/// pipeline; confined to the data plane's loop.
+final class WebSocketListener: ChannelInboundHandler, FrameOutletDelegate {
+  typealias InboundIn = WebSocketFrame
+
+  let request: ListenRequest
+  let outlet: FrameOutlet
+  private let plane: DataPlane
+  private var session: RoutedSession?
+  private var context: ChannelHandlerContext?
+  private var isClosing = false
+  private var lastHeard = NIODeadline.now()
+  private var lastPing = NIODeadline.now()
+
+  init(_ request: ListenRequest, plane: DataPlane) {
+    self.request = request
+    self.plane = plane
+    outlet = FrameOutlet(statistics: plane.statistics)
+    outlet.delegate = self
+  }
+
+  func handlerAdded(context: ChannelHandlerContext) {
+    self.context = context
+    join()
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    leave()
+    context.fireChannelInactive()
+  }
+
+  func handlerRemoved(context: ChannelHandlerContext) {
+    leave()
+    self.context = nil
+  }
+
+  // MARK: Listening
+
+  private func join() {
+    do {
+      let session = try plane.store.add(self)
+      self.session = session
+      plane.greet(self, session)
+      if let (ring, packetCount) = session.recentPackets(milliseconds: request.bufferMilliseconds),
+        let burst = WebSocketFrames.burst(
+          ring, packetCount: packetCount, subprotocol: request.subprotocol)
+      {
+        outlet.sendAudio(burst.frames, messageCount: burst.messageCount, flushedBy: plane.store)
+      }
+      plane.store.flush()
+    } catch {
+      // Checked before the upgrade; another listener was faster.
+      close(.tryAgainLater, error.report.message)
+    }
+  }
+
+  private func leave() {
+    guard let session else { return }
+    self.session = nil
+    plane.store.remove(self, from: session)
+  }
+
+  func outletGaveUp(_ outlet: FrameOutlet, because reason: String) {
+    guard !isClosing else { return }
+    plane.statistics.slowListenersClosed += 1
+    plane.logger.info(
+      "a listener is closed: \(reason)", metadata: ["session": "\(request.sessionID)"])
+    close(.tryAgainLater, reason)
+  }
+
+  /// Pings, and gives up one that has been silent. Called once a second.
+  func look(now: NIODeadline) {
+    guard !isClosing else { return }
+    if now - lastHeard >= .seconds(RouterLimits.silenceSecondsBeforeClose) {
+      close(.policyViolation, "nothing was heard for \(RouterLimits.silenceSecondsBeforeClose) s")
+    } else if now - lastPing >= .seconds(RouterLimits.pingIntervalSeconds) {
+      lastPing = now
+      outlet.sendControl(WebSocketFrames.ping(), isNeeded: false)
+    }
+  }
+
+  // MARK: What the client sends
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    let frame = unwrapInboundIn(data)
+    lastHeard = .now()
+    switch frame.opcode {
+    case .connectionClose: answerClose(frame)
+    case _ where isClosing: break
+    case .text: read(text: frame.unmaskedData)
+    case .binary: close(.unacceptableData, "commands are JSON text")
+    case .ping: outlet.sendControl(WebSocketFrames.pong(frame.unmaskedData), isNeeded: false)
+    default: break
+    }
+  }
+
+  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    switch event {
+    case is ChannelShouldQuiesceEvent:
+      close(.goingAway, "the Router is stopping", graceSeconds: RouterLimits.shutdownGraceSeconds)
+    // A client that sends no more has gone; nobody keeps half a WebSocket.
+    case ChannelEvent.inputClosed: context.close(promise: nil)
+    default: context.fireUserInboundEventTriggered(event)
+    }
+  }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    switch error {
+    case NIOWebSocketError.invalidFrameLength,
+      NIOWebSocketFrameAggregator.Error.accumulatedFrameSizeIsTooLarge:
+      close(.messageTooLarge, "a text message may have \(RouterLimits.maximumTextByteCount) bytes")
+    case is NIOWebSocketError, is NIOWebSocketFrameAggregator.Error:
+      close(.protocolError, "the frames are not as RFC 6455 has them")
+    case is ByteToMessageDecoderError:
+      // What follows a frame that could not be read; the close is on its way.
+      break
+    default: context.close(promise: nil)
+    }
+  }
+
+  private func read(text: ByteBuffer) {
+    guard String(validating: text.readableBytesView, as: UTF8.self) != nil else {
+      return close(.dataInconsistentWithMessage, "the text is not UTF-8")
+    }
+    plane.receive(Array(text.readableBytesView), from: self)
+  }
+
+  // MARK: Closing
+
+  /// Says why, and waits for the client to close its side, for a while.
+  private func close(
+    _ code: WebSocketErrorCode, _ reason: String, graceSeconds: Int64 = RouterLimits.closeGraceSeconds
+  ) {
+    scheduleEnd(afterSeconds: graceSeconds)
+    guard !isClosing else { return }
+    isClosing = true
+    leave()
+    outlet.stop()
+    outlet.sendControl(WebSocketFrames.close(code, reason: reason), isNeeded: true)
+  }
+
+  private func answerClose(_ frame: WebSocketFrame) {
+    guard let context else { return }
+    if !isClosing {
+      var payload = frame.unmaskedData
+      close(payload.readWebSocketErrorCode() ?? .normalClosure, "")
+    }
+    context.close(promise: nil)
+  }
+
+  private func scheduleEnd(afterSeconds seconds: Int64) {
+    plane.eventLoop.assumeIsolated().scheduleTask(in: .seconds(seconds)) { [weak self] in
+      self?.context?.close(promise: nil)
+    }
+  }
+}
+
+extension WebSocketErrorCode {
+  /// 1013: the server cannot serve this client now.
+  static let tryAgainLater = WebSocketErrorCode(codeNumber: 1013)
+}

@@ -1,0 +1,123 @@
+import Hummingbird
+import HummingbirdCore
+import Logging
+import NIOCore
+import NIOPosix
+import ServiceLifecycle
+import WireProtocol
+
+/// The Router, put together: one loop, the data plane on it, and the doors.
+package struct RouterApplication: Service {
+  /// Why the Router could not start, in one line.
+  package struct StartError: Error, CustomStringConvertible {
+    package let description: String
+  }
+
+  private let configuration: RouterConfiguration
+  private let logger: Logger
+  private let playgroundFolder: String
+  private let onListening: @Sendable (Int) -> Void
+
+  /// - Parameters:
+  ///   - playgroundFolder: where the web page's files are.
+  ///   - onListening: told the port once the Router listens.
+  package init(
+    configuration: RouterConfiguration, logger: Logger,
+    playgroundFolder: String = PlaygroundFiles.usualFolder,
+    onListening: @escaping @Sendable (Int) -> Void = { _ in }
+  ) {
+    self.configuration = configuration
+    self.logger = logger
+    self.playgroundFolder = playgroundFolder
+    self.onListening = onListening
+  }
+
+  /// Runs until the graceful shutdown or cancellation of the group it runs in.
+  package func run() async throws {
+    let loops = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    do {
+      try await serve(on: loops)
+      try await loops.shutdownGracefully()
+    } catch {
+      try await loops.shutdownGracefully()
+      throw startError(error)
+    }
+  }
+
+  private func serve(on loops: MultiThreadedEventLoopGroup) async throws {
+    let plane = try await DataPlaneHandle.make(
+      enginePath: configuration.engineSocket, eventLoop: loops.next(), logger: logger)
+    let requestGuard = RequestGuard(
+      bindHost: configuration.listen.host, allowedOrigins: configuration.allowOrigin,
+      allowedHosts: configuration.allowHost)
+    let application = Application(
+      router: router(plane, requestGuard),
+      server: HTTPServerBuilder { responder in
+        RouterChildChannel(responder: responder, plane: plane, requestGuard: requestGuard)
+      },
+      configuration: .init(
+        address: .hostname(configuration.listen.host, port: configuration.listen.port), backlog: 1_024),
+      onServerRunning: { channel in
+        listening(on: channel.localAddress?.port ?? 0)
+        plane.eventLoop.execute { plane.onLoop.start() }
+      },
+      eventLoopGroupProvider: .shared(loops), logger: frameworkLogger)
+    let outcome: Result<Void, any Error>
+    do {
+      try await withGracefulShutdownHandler {
+        try await application.run()
+      } onGracefulShutdown: {
+        logger.info("stopping")
+        // Ends the endless answers, which the server would wait for.
+        plane.eventLoop.execute { plane.onLoop.stop() }
+      }
+      outcome = .success(())
+    } catch {
+      outcome = .failure(error)
+    }
+    // Before the loop ends, so that nothing is scheduled on it any more.
+    try await plane { plane in plane.stop() }
+    try outcome.get()
+  }
+
+  private func router(
+    _ plane: DataPlaneHandle, _ requestGuard: RequestGuard
+  ) -> Hummingbird.Router<RouterRequestContext> {
+    let router = Hummingbird.Router(
+      context: RouterRequestContext.self, options: .autoGenerateHeadEndpoints)
+    router.add(middleware: DoorMiddleware(requestGuard: requestGuard, logger: logger))
+    SessionRoutes(plane: plane).add(to: router)
+    ListenRoutes(plane: plane).add(to: router)
+    OperatorRoutes(plane: plane).add(to: router)
+    addPlayground(to: router)
+    return router
+  }
+
+  private func addPlayground(to router: Hummingbird.Router<RouterRequestContext>) {
+    do {
+      try PlaygroundFiles(folder: playgroundFolder).add(to: router)
+    } catch {
+      logger.warning("there is no web page: \(playgroundFolder) cannot be read")
+    }
+  }
+
+  private func listening(on port: Int) {
+    let address = ListenAddress(host: configuration.listen.host, port: port)
+    logger.info("listening on http://\(address)/, engine at \(configuration.engineSocket)")
+    onListening(port)
+  }
+
+  /// What the frameworks say of themselves is for those who look for faults in them.
+  private var frameworkLogger: Logger {
+    var logger = logger
+    if logger.logLevel > .debug { logger.logLevel = .critical }
+    return logger
+  }
+
+  private func startError(_ error: any Error) -> any Error {
+    guard let error = error as? IOError else { return error }
+    return StartError(
+      description: "cannot listen on \(configuration.listen): \(errorText(error.errnoCode)); "
+        + "stop what is there, or choose another address with --listen")
+  }
+}

@@ -1,0 +1,60 @@
+import ArgumentParser
+import Logging
+import WireProtocol
+
+/// The Router's flags.
+package struct RouterConfiguration: ParsableArguments, Sendable {
+  @Option(
+    help: ArgumentHelp(
+      "The engine's socket: $XDG_RUNTIME_DIR/antiphon/engine.sock, or /run/antiphon/engine.sock where that is not set.",
+      valueName: "path"))
+  package var engineSocket: String = EngineSocket.defaultPath
+
+  @Option(
+    help: ArgumentHelp("Where to listen: ADDRESS:PORT or [IPv6]:PORT.", valueName: "address"),
+    transform: Self.listenAddress)
+  package var listen = ListenAddress(host: "127.0.0.1", port: 8_080)
+
+  @Flag(help: "Let everyone who can reach the Router listen and command. Needed beyond loopback.")
+  package var anonymous = false
+
+  @Option(
+    help: ArgumentHelp(
+      "A web page's origin that may command the Router, such as https://bot.example. Repeatable.",
+      valueName: "origin"))
+  package var allowOrigin: [String] = []
+
+  @Option(
+    help: ArgumentHelp(
+      "A name under which the Router is reached, such as music.example. Repeatable.", valueName: "name"))
+  package var allowHost: [String] = []
+
+  @Option(
+    help: "trace, debug, info, notice, warning, error or critical. (default: info)",
+    transform: Self.logLevel)
+  package var logLevel: Logger.Level = .info
+
+  package init() {}
+
+  package func validate() throws {
+    guard anonymous || RequestGuard.isLoopback(listen.host) else {
+      throw ValidationError(
+        "\(listen) can be reached from other machines, and this Router has no passwords yet: anyone there "
+          + "could command it. Listen on 127.0.0.1, or say --anonymous.")
+    }
+  }
+
+  private static func listenAddress(_ text: String) throws -> ListenAddress {
+    guard let address = ListenAddress(text) else {
+      throw ValidationError("\(text.debugDescription) is not ADDRESS:PORT")
+    }
+    return address
+  }
+
+  private static func logLevel(_ name: String) throws -> Logger.Level {
+    guard let level = Logger.Level(rawValue: name) else {
+      throw ValidationError("there is no log level \(name.debugDescription)")
+    }
+    return level
+  }
+}

@@ -1,0 +1,102 @@
+/// Every limit of the Router, with its unit in its name. Reaching one gives an error to the one who asked,
+/// or loses that one's own audio; nothing else notices.
+package enum RouterLimits {
+  /// Sessions known at a time, as many as a large bot has voice channels open.
+  package static let maximumSessions = 10_000
+
+  /// Listeners of all sessions together: below Linux's usual 20,000 descriptors of a service.
+  package static let maximumListeners = 10_000
+
+  /// Listeners of one session. One session's packet goes out this many times in one turn of the loop,
+  /// at 3 to 5 µs each, which leaves the other sessions their 20 ms.
+  package static let maximumListenersPerSession = 1_000
+
+  /// Entries of one queue.
+  package static let maximumQueueEntries = 1_000
+
+  /// A queued URL: the 1,000 of a queue stay below 4 MiB.
+  package static let maximumURLByteCount = 4_096
+
+  /// The late-join ring: 5 s of 20 ms packets.
+  package static let lateJoinPacketCount = 250
+
+  /// The late-join ring in bytes: 5 s at 800 kbit/s, more than Opus has.
+  package static let lateJoinByteCount = 524_288
+
+  /// `buffer_ms` of a listener: the range and what is meant where it is not given.
+  package static let bufferMillisecondsRange = 0...5_000
+  package static let defaultBufferMilliseconds = 500
+
+  /// Audio waiting for one listener: 2 s of 20 ms packets. Past it the listener loses its oldest.
+  package static let outboxAudioFrameCount = 100
+
+  /// Text messages waiting for one WebSocket. Past it the connection is closed (1013).
+  package static let outboxTextFrameCount = 256
+
+  /// A listener that has lost audio for this long without once catching up is closed (1013).
+  package static let losingSecondsBeforeClose: Int64 = 5
+
+  /// What NIO may hold for one WebSocket besides the outbox: half a second at 256 kbit/s.
+  package static let channelHighWatermarkByteCount = 16_384
+  package static let channelLowWatermarkByteCount = 4_096
+
+  /// What the kernel may hold unsent for one WebSocket. Without it the kernel would take megabytes, and a
+  /// slow listener would hear the past for a minute before its loss could be seen.
+  package static let kernelUnsentByteCount = 16_384
+
+  /// A WebSocket text message, and a REST body.
+  package static let maximumTextByteCount = 65_536
+
+  /// Fragments of one WebSocket message.
+  package static let maximumFragmentCount = 1_024
+
+  /// A WebSocket is pinged this often, and closed when nothing came from it for the longer time.
+  package static let pingIntervalSeconds: Int64 = 20
+  package static let silenceSecondsBeforeClose: Int64 = 60
+
+  /// How long a WebSocket that is being closed may take to answer: long enough for a slow listener to
+  /// read why, and short enough for a restart.
+  package static let closeGraceSeconds: Int64 = 10
+  package static let shutdownGraceSeconds: Int64 = 1
+
+  /// A connection that has not sent a whole request head by then is closed.
+  package static let firstRequestSeconds: Int64 = 30
+
+  /// A kept-alive HTTP connection without a request.
+  package static let idleHTTPSeconds: Int64 = 75
+
+  /// A command the engine has not answered by then fails. A cold yt-dlp takes up to 30 s.
+  package static let answerSeconds: Int64 = 45
+
+  /// Commands waiting for the engine's answer.
+  package static let maximumPendingRequests = 10_000
+
+  /// Bytes of commands waiting to be written to the engine.
+  package static let engineOutboundByteCount = 1_048_576
+
+  /// Waits between attempts to reach the engine: at once, then doubling from the first to the last.
+  package static let firstReconnectMilliseconds: Int64 = 100
+  package static let lastReconnectMilliseconds: Int64 = 500
+
+  /// The wait after an engine of another protocol version, which only a deployment can mend.
+  package static let incompatibleRetryMilliseconds: Int64 = 5_000
+
+  /// An engine that accepts and then says nothing is given up after this.
+  package static let helloSeconds: Int64 = 5
+
+  /// How long the engine may take to list the sessions that `hello` had no room for. What it has not
+  /// named by then is gone.
+  package static let listingMilliseconds: Int64 = 300
+
+  /// A session whose packets have stopped for this long is silent to `/listen`, and is sent silence.
+  package static let silenceAfterNanoseconds: UInt64 = 200_000_000
+
+  /// How often `/listen` is looked after while silent: one page's length.
+  package static let oggTickMilliseconds: Int64 = 100
+
+  /// Packets of one Ogg page: 100 ms.
+  package static let oggPacketsPerPage = 5
+
+  /// A `/listen` client that has taken nothing for this long is closed.
+  package static let oggStuckSeconds: Int64 = 60
+}

@@ -1,0 +1,160 @@
+// Many WebSocket listeners in one process, for measuring routers fed by synthetic-engine: counts the packets,
+// checks that each belongs to its listener's session and that none is missing, and measures how old they are.
+// usage: websocket-load PORT SESSIONS CLIENTS-PER-SESSION WARM-UP-S SECONDS ROUTER-PID
+// Prints a JSON object: what was delivered between warm-up and end, and the router's CPU time for it.
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+
+#include "bench.h"
+
+enum { BUFFER_BYTES = 16384, TEXT = 1, BINARY = 2, CLOSE = 8, PING = 9, BATCH = 256 };
+
+struct listener {
+  int fd;
+  uint32_t session, next_sequence;
+  bool has_sequence;
+  size_t filled;
+  unsigned char buffer[BUFFER_BYTES];
+};
+
+static struct {
+  bool is_measuring;
+  int64_t delivered, bytes, foreign, missing, closed;
+  struct figures latency;
+} result;
+
+static int open_listener(int port, uint32_t session) {
+  struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port),
+                                .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
+  if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) != 0)
+    die("connect: %s", strerror(errno));
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  // No burst of what has just been played: its packets are old, and the Node router has none.
+  char request[512], answer[2048];
+  int length = snprintf(request, sizeof request,
+                        "GET /ws?session=%u&buffer_ms=0 HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n"
+                        "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+                        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
+                        session, port);
+  write_all(fd, request, (size_t)length);
+  // Byte by byte, so that nothing behind the answer is taken.
+  size_t filled = 0;
+  while (filled < 4 || memcmp(answer + filled - 4, "\r\n\r\n", 4) != 0) {
+    if (filled + 1 == sizeof answer || read(fd, answer + filled, 1) != 1) die("no answer to the upgrade");
+    filled++;
+  }
+  answer[filled] = 0;
+  if (strncmp(answer, "HTTP/1.1 101", 12) != 0) die("not upgraded: %s", answer);
+  fcntl(fd, F_SETFL, O_NONBLOCK);
+  return fd;
+}
+
+static void take_audio(struct listener *listener, const unsigned char *audio, size_t count, int64_t arrived_ns) {
+  if (count < 17) die("a message of %zu bytes", count);
+  int64_t sent_ns;
+  uint32_t session, sequence;
+  memcpy(&sent_ns, audio + 1, 8);
+  memcpy(&session, audio + 9, 4);
+  memcpy(&sequence, audio + 13, 4);
+  if (session != listener->session) result.foreign++;
+  if (listener->has_sequence && sequence != listener->next_sequence)
+    result.missing += (int32_t)(sequence - listener->next_sequence);
+  listener->has_sequence = true;
+  listener->next_sequence = sequence + 1;
+  if (!result.is_measuring) return;
+  result.delivered++;
+  result.bytes += (int64_t)count;
+  figures_add(&result.latency, arrived_ns - sent_ns);
+}
+
+static void take_frame(struct listener *listener, int opcode, const unsigned char *payload, size_t count,
+                       int64_t arrived_ns) {
+  if (opcode == BINARY) {
+    take_audio(listener, payload, count, arrived_ns);
+  } else if (opcode == PING && count < 126) {
+    // A zero mask leaves the payload as it is.
+    unsigned char pong[6 + 125] = {0x8A, (unsigned char)(0x80 | count)};
+    memcpy(pong + 6, payload, count);
+    write_all(listener->fd, pong, 6 + count);
+  } else if (opcode == CLOSE) {
+    result.closed++;
+  }
+}
+
+// Takes the whole frames at the buffer's beginning. A router never masks or splits what it sends.
+static void take_frames(struct listener *listener, int64_t arrived_ns) {
+  size_t at = 0;
+  while (listener->filled - at >= 4) {
+    const unsigned char *frame = listener->buffer + at;
+    size_t count = frame[1] & 0x7F, header = 2;
+    if (count == 126) {
+      count = (size_t)frame[2] << 8 | frame[3];
+      header = 4;
+    }
+    if ((frame[1] & 0x80) || (frame[1] & 0x7F) == 127 || header + count > BUFFER_BYTES)
+      die("an unexpected frame: %02x %02x", frame[0], frame[1]);
+    if (listener->filled - at < header + count) break;
+    take_frame(listener, frame[0] & 0x0F, frame + header, count, arrived_ns);
+    at += header + count;
+  }
+  listener->filled -= at;
+  memmove(listener->buffer, listener->buffer + at, listener->filled);
+}
+
+static void receive(struct listener *listener) {
+  ssize_t count = read(listener->fd, listener->buffer + listener->filled, BUFFER_BYTES - listener->filled);
+  if (count < 0 && errno == EAGAIN) return;
+  if (count <= 0) die("the router closed a connection");
+  listener->filled += (size_t)count;
+  take_frames(listener, now_ns());
+}
+
+static void receive_until(int epoll, int64_t end_ns) {
+  struct epoll_event events[BATCH];
+  for (int64_t left; (left = end_ns - now_ns()) > 0;) {
+    int count = epoll_wait(epoll, events, BATCH, (int)(left / 1000000) + 1);
+    for (int i = 0; i < count; i++) receive(events[i].data.ptr);
+  }
+}
+
+int main(int count, char **arguments) {
+  if (count != 7) die("usage: websocket-load PORT SESSIONS CLIENTS-PER-SESSION WARM-UP-S SECONDS ROUTER-PID");
+  int sessions = atoi(arguments[2]), clients = sessions * atoi(arguments[3]);
+  const int64_t second = 1000000000;
+  int64_t warm_up_ns = atoi(arguments[4]) * second, run_ns = atoi(arguments[5]) * second;
+  clockid_t router_cpu;
+  if (clock_getcpuclockid(atoi(arguments[6]), &router_cpu) != 0) die("no process %s", arguments[6]);
+  struct listener *listeners = calloc((size_t)clients, sizeof *listeners);
+  int epoll = epoll_create1(EPOLL_CLOEXEC);
+  if (!listeners || epoll < 0) die("out of memory");
+  for (int i = 0; i < clients; i++) {
+    struct listener *listener = &listeners[i];
+    listener->session = (uint32_t)(i % sessions);
+    listener->fd = open_listener(atoi(arguments[1]), listener->session);
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = listener};
+    if (epoll_ctl(epoll, EPOLL_CTL_ADD, listener->fd, &event) != 0) die("epoll: %s", strerror(errno));
+    // What is already connected is read meanwhile, so that no router has to hold anything back.
+    receive_until(epoll, now_ns() + second / 1000);
+  }
+  receive_until(epoll, now_ns() + warm_up_ns);
+  struct pause_watch watch;
+  pause_watch_start(&watch);
+  result.missing = result.foreign = 0;
+  result.is_measuring = true;
+  int64_t cpu_before = clock_ns(router_cpu), own_before = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+  receive_until(epoll, now_ns() + run_ns);
+  int64_t cpu = clock_ns(router_cpu) - cpu_before, own = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - own_before;
+  pause_watch_stop(&watch);
+  printf("{\"delivered\":%" PRId64 ",\"expected\":%" PRId64 ",\"foreign\":%" PRId64 ",\"missing\":%" PRId64
+         ",\"closed\":%" PRId64 ",\"cpu_us_per_message\":%.4f,\"client_cpu_us_per_message\":%.4f"
+         ",\"worst_pause_us\":%.1f,",
+         result.delivered, (int64_t)(clients * run_ns / PACKET_NS), result.foreign, result.missing, result.closed,
+         (double)cpu / 1000 / (double)result.delivered, (double)own / 1000 / (double)result.delivered,
+         (double)watch.worst_ns / 1000);
+  figures_print(&result.latency, "latency_us");
+  puts("}");
+  return 0;
+}

@@ -1,0 +1,75 @@
+"""What the tests share. Every module that plays something has an engine and a router of its own."""
+
+import itertools
+
+import pytest
+
+from analysis import assert_unbroken_tone
+from client import listen
+from inbox import assert_unbroken
+from media import OGG_OPUS, MediaFolder, tone_clip
+from opus import FRAME, decode
+from processes import Antiphon, Server
+from signals import AMPLITUDE
+
+#: Plays on while other things go wrong.
+REFERENCE = tone_clip(523, 120, OGG_OPUS)
+
+
+@pytest.fixture(scope="session")
+def media(tmp_path_factory) -> MediaFolder:
+    """The media root of all engines; what a test needs is made when it asks for it."""
+    return MediaFolder(tmp_path_factory.mktemp("files") / "media")
+
+
+@pytest.fixture(scope="module")
+def antiphon(tmp_path_factory, media):
+    """An AudioEngine and a Router, shared by the tests of one module."""
+    with Antiphon(tmp_path_factory.mktemp("antiphon"), media.root) as running:
+        yield running
+
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture
+def new_session():
+    """Names of sessions that no other test uses."""
+    return lambda: f"s{next(_numbers)}"
+
+
+@pytest.fixture
+async def bystander(antiphon, media):
+    """A session that plays on through the whole test, and must not notice anything of it."""
+    media.path(REFERENCE)
+    async with listen(antiphon.router.url, f"bystander{next(_numbers)}") as listener:
+        await listener.play(REFERENCE.url)
+        await listener.wait_packets(10)
+        begun = listener.mark()
+        yield listener
+        # What goes wrong in the last moment is heard a moment later.
+        await listener.wait_packets(10, since=listener.mark())
+        packets = listener.packets()
+        assert_unbroken(packets, "the bystander")
+        for kind in ("dropped", "buffering", "ended", "error"):
+            assert not listener.events(kind, begun), f"the bystander got {listener.events(kind, begun)}"
+        sound = decode(packet.audio for packet in packets)[:, 0]
+        assert_unbroken_tone(sound[5 * FRAME :], 523, AMPLITUDE, "the bystander")
+        await listener.command("stop")
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    """Shows the ends of the running processes' logs with a failed test."""
+    outcome = yield
+    report = outcome.get_result()
+    if report.failed:
+        for server in Server.all:
+            report.sections.append((f"the end of {server.log}", server.tail()))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session):
+    """No process outlives the tests, whatever happened in them."""
+    for server in list(Server.all):
+        server.kill()

@@ -1,0 +1,128 @@
+"""What a connection has received, in the order it came, and waiting for what is still to come."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+#: How long anything that must happen may take. Generous: the machine can stand still for a second.
+PATIENCE_SECONDS = 15.0
+
+Event = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Packet:
+    """One Opus packet as it arrived. The fields that a door does not give are None."""
+
+    audio: bytes
+    session: str | None = None
+    sequence: int | None = None
+    due_ns: int | None = None
+    position_ms: int | None = None
+    arrived_ns: int = field(default_factory=time.monotonic_ns)
+
+
+class Inbox:
+    """Everything received on one connection: packets and events in one list, in their order."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.received: list[Packet | Event] = []
+        self.closed: str | None = None
+        self._news = asyncio.Condition()
+
+    async def put(self, items: list[Packet | Event]) -> None:
+        async with self._news:
+            self.received += items
+            self._news.notify_all()
+
+    async def close(self, why: str) -> None:
+        async with self._news:
+            self.closed = self.closed or why
+            self._news.notify_all()
+
+    def mark(self) -> int:
+        """A place in the list: what is received from now on."""
+        return len(self.received)
+
+    def packets(self, since: int = 0, until: int | None = None, session: str | None = None) -> list[Packet]:
+        return [
+            item
+            for item in self.received[since:until]
+            if isinstance(item, Packet) and (session is None or item.session == session)
+        ]
+
+    def events(self, kind: str | None = None, since: int = 0, until: int | None = None) -> list[Event]:
+        return [
+            item
+            for item in self.received[since:until]
+            if isinstance(item, dict) and (kind is None or item.get("type") == kind)
+        ]
+
+    def index(self, event: Event) -> int:
+        """Where in the list an event is."""
+        return next(index for index, item in enumerate(self.received) if item is event)
+
+    async def wait(self, done: Callable[[], Any], what: str, seconds: float = PATIENCE_SECONDS) -> Any:
+        """Waits until `done` gives something true, and gives that."""
+
+        async def until_done() -> Any:
+            async with self._news:
+                while not (result := done()):
+                    if self.closed is not None:
+                        raise AssertionError(f"{self.name} was closed ({self.closed}) while waiting for {what}; {self}")
+                    await self._news.wait()
+                return result
+
+        try:
+            return await asyncio.wait_for(until_done(), seconds)
+        except TimeoutError:
+            raise AssertionError(f"{self.name}: no {what} in {seconds} s; {self}") from None
+
+    async def wait_event(self, kind: str, since: int = 0, seconds: float = PATIENCE_SECONDS, **fields: Any) -> Event:
+        """The first event of a type with the given fields."""
+
+        def find() -> Event | None:
+            for event in self.events(kind, since):
+                if all(event.get(name) == value for name, value in fields.items()):
+                    return event
+            return None
+
+        return await self.wait(find, f"event {kind} {fields or ''}", seconds)
+
+    async def wait_packets(
+        self, count: int, since: int = 0, session: str | None = None, seconds: float | None = None
+    ) -> list[Packet]:
+        """The first `count` packets."""
+
+        def find() -> list[Packet] | None:
+            packets = self.packets(since, session=session)
+            return packets[:count] if len(packets) >= count else None
+
+        return await self.wait(find, f"{count} packets", seconds or PATIENCE_SECONDS + count * 0.02)
+
+    def __str__(self) -> str:
+        events = [
+            {name: value for name, value in event.items() if name not in ("timings_ms", "session", "queue", "entries")}
+            for event in self.events()[-8:]
+        ]
+        return f"received {len(self.packets())} packets; last events: {events}"
+
+
+def assert_unbroken(packets: list[Packet], what: str, *, across_rebase: bool = True) -> None:
+    """No packet is missing, doubled or out of order: by sequence, position and due time.
+
+    The due time may jump where the machine stood still and the engine restarted its schedule; the sound may not.
+    """
+    assert packets, f"{what}: no packets at all"
+    for before, after in pairwise(packets):
+        at = f"{what}: after packet {before.sequence} at {before.position_ms} ms"
+        assert after.sequence == (before.sequence + 1) % 2**32, f"{at} came packet {after.sequence}"
+        assert after.position_ms - before.position_ms == 20, f"{at} came one at {after.position_ms} ms"
+        step = (after.due_ns - before.due_ns) / 1e6
+        assert step >= 19.999, f"{at} came one due {step} ms later"
+        if not across_rebase:
+            assert step <= 20.001, f"{at} came one due {step} ms later"

@@ -1,0 +1,155 @@
+"""Real media files of known content, made by ffmpeg from samples computed here."""
+
+import subprocess
+import urllib.parse
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from signals import Glides, tone
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """A container and codec that has to play."""
+
+    name: str
+    suffix: str
+    #: ffmpeg's.
+    arguments: str
+
+
+MP3_CBR = Encoding("mp3-cbr", "mp3", "-c:a libmp3lame -b:a 192k")
+MP3_VBR = Encoding("mp3-vbr", "mp3", "-c:a libmp3lame -q:a 2")
+M4A = Encoding("m4a", "m4a", "-c:a aac -b:a 192k")
+FLAC = Encoding("flac", "flac", "-c:a flac")
+WAV = Encoding("wav", "wav", "-c:a pcm_s16le")
+WAV_24 = Encoding("wav-24", "wav", "-c:a pcm_s24le")
+VORBIS = Encoding("vorbis", "ogg", "-c:a libvorbis -q:a 6")
+OGG_OPUS = Encoding("ogg-opus", "opus", "-c:a libopus -b:a 128k -frame_duration 20")
+OGG_OPUS_SURROUND = Encoding("ogg-opus-surround", "opus", "-c:a libopus -b:a 384k -frame_duration 20")
+OGG_OPUS_60 = Encoding("ogg-opus-60ms", "opus", "-c:a libopus -b:a 128k -frame_duration 60")
+OGG_OPUS_LOUD = Encoding("ogg-opus-loud", "opus", "-c:a libopus -b:a 450k -vbr off -frame_duration 20")
+WEBM_OPUS = Encoding("webm-opus", "webm", "-c:a libopus -b:a 128k -frame_duration 20")
+
+LAYOUTS = {1: "mono", 2: "stereo", 6: "5.1"}
+
+#: The channels of 5.1 in the order of a file, and a tone for each to be known by.
+SURROUND = {"FL": 400, "FR": 600, "FC": 800, "LFE": 60, "BL": 1_000, "BR": 1_300}
+
+
+@dataclass(frozen=True)
+class Clip:
+    """One file: what it sounds like and how it is encoded."""
+
+    name: str
+    encoding: Encoding
+    samples: Callable[[int], np.ndarray]
+    rate: int = 48_000
+    channels: int = 2
+
+    @property
+    def file(self) -> str:
+        return f"{self.name}.{self.encoding.suffix}"
+
+    @property
+    def url(self) -> str:
+        return f"media:{self.file}"
+
+    def __str__(self) -> str:
+        return self.file
+
+
+def tone_clip(frequency: int, seconds: float, encoding: Encoding, rate: int = 48_000) -> Clip:
+    return Clip(
+        f"tone-{frequency}-{seconds:g}s-{encoding.name}", encoding, lambda rate: tone(frequency, seconds, rate), rate
+    )
+
+
+def glides_clip(name: str, source: Glides, encoding: Encoding, rate: int = 48_000, channels: int = 2) -> Clip:
+    return Clip(name, encoding, source.samples, rate, channels)
+
+
+def surround_clip(encoding: Encoding, seconds: float = 2) -> Clip:
+    """Another tone in each channel of 5.1."""
+
+    def samples(rate: int) -> np.ndarray:
+        return np.stack([tone(frequency, seconds, rate) for frequency in SURROUND.values()], axis=1)
+
+    return Clip(f"surround-{encoding.name}", encoding, samples, 48_000, 6)
+
+
+class MediaFolder:
+    """A media root that files are made in."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        root.mkdir(parents=True, exist_ok=True)
+
+    def path(self, clip: Clip) -> Path:
+        """The clip's file, made if it is not there yet."""
+        path = self.root / clip.file
+        if not path.exists():
+            _encode(clip, path)
+        return path
+
+    def make(self, *clips: Clip) -> None:
+        """Makes several at once: ffmpeg takes a while for each."""
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(self.path, clips))
+
+    def bytes(self, clip: Clip) -> bytes:
+        return self.path(clip).read_bytes()
+
+    def write(self, name: str, data: bytes) -> str:
+        """A file of any content; its URL."""
+        (self.root / name).write_bytes(data)
+        return media_url(name)
+
+
+def media_url(path: str) -> str:
+    """The `media:` URL of a file: a `%` is the only character that does not stand for itself."""
+    return "media:" + path.replace("%", "%25")
+
+
+def http_url(base: str, name: str) -> str:
+    return f"{base}/{urllib.parse.quote(name)}"
+
+
+def _encode(clip: Clip, path: Path) -> None:
+    samples = clip.samples(clip.rate)
+    if samples.ndim == 1:
+        samples = np.repeat(samples[:, None], clip.channels, axis=1)
+        if clip.channels == 6:
+            # Quieter, or the sum of six equal channels clips; and nothing in the LFE, which is no place for it.
+            samples = samples * [0.3, 0.3, 0.3, 0, 0.3, 0.3]
+    assert samples.shape[1] == clip.channels, clip
+    # Under another name until it is whole, so that a failed run leaves nothing that looks finished.
+    part = path.with_name(f".part-{path.name}")
+    command = [
+        "ffmpeg",
+        "-v",
+        "error",
+        "-nostdin",
+        "-y",
+        "-f",
+        "f32le",
+        "-ar",
+        str(clip.rate),
+        "-channel_layout",
+        LAYOUTS[clip.channels],
+        "-ac",
+        str(clip.channels),
+        "-i",
+        "pipe:0",
+        *clip.encoding.arguments.split(),
+        "-metadata",
+        f"title={clip.name}",
+        str(part),
+    ]
+    done = subprocess.run(command, input=samples.astype("<f4").tobytes(), capture_output=True)
+    assert done.returncode == 0, f"ffmpeg could not make {clip}: {done.stderr.decode()}"
+    part.rename(path)

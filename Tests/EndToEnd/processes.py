@@ -1,0 +1,164 @@
+"""The two real processes, started and stopped as an operator would."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BINARIES = Path(os.environ.get("ANTIPHON_BINARIES", ROOT / ".build" / "release"))
+
+#: How long a start or a stop may take on a machine that is busy with other things.
+PATIENCE_SECONDS = 20.0
+
+
+class Server:
+    """One process with an HTTP address and a log; it can be killed and started again at the same place."""
+
+    #: Every process that is in use now, for the report of a failed test.
+    all: list["Server"] = []
+
+    def __init__(self, name: str, arguments: list[str], log: Path) -> None:
+        self.name = name
+        self.log = log
+        self._arguments = arguments
+        self._process: subprocess.Popen | None = None
+        #: Where `--listen` was bound; kept for the next start.
+        self.address: str | None = None
+        Server.all.append(self)
+
+    @property
+    def url(self) -> str:
+        assert self.address, f"{self.name} was never started"
+        return f"http://{self.address}"
+
+    @property
+    def pid(self) -> int:
+        assert self._process
+        return self._process.pid
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def start(self) -> None:
+        """Starts it and waits until it says where it listens."""
+        assert not self.is_running
+        binary = BINARIES / self.name
+        assert binary.exists(), f"{binary} is missing: run `swift build -c release`, or deploy/test"
+        begin = self.log.stat().st_size if self.log.exists() else 0
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [str(binary), *self._arguments, "--listen", self.address or "127.0.0.1:0"],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+        self.address = self._wait_for_address(begin)
+
+    def terminate(self) -> int:
+        """Asks it to stop, as Ctrl-C and systemd do; its exit status."""
+        assert self._process
+        self._process.send_signal(signal.SIGTERM)
+        try:
+            return self._process.wait(PATIENCE_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise AssertionError(f"{self.name} still runs {PATIENCE_SECONDS} s after SIGTERM:\n{self.tail()}") from None
+
+    def kill(self) -> None:
+        """kill -9."""
+        if self._process and self._process.poll() is None:
+            self._process.kill()
+        if self._process:
+            self._process.wait()
+
+    def tail(self, characters: int = 4_000) -> str:
+        return self.log.read_text(errors="replace")[-characters:] if self.log.exists() else "(no log)"
+
+    def _wait_for_address(self, begin: int) -> str:
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while time.monotonic() < deadline:
+            text = self.log.read_bytes()[begin:].decode(errors="replace")
+            if found := re.search(r"listening on http://([^\s/]+)", text):
+                return found.group(1)
+            if not self.is_running:
+                status = self._process.returncode
+                raise AssertionError(f"{self.name} ended with status {status} instead of starting:\n{self.tail()}")
+            time.sleep(0.02)
+        self.kill()
+        raise AssertionError(f"{self.name} did not say 'listening on' in {PATIENCE_SECONDS} s:\n{self.tail()}")
+
+
+class Antiphon:
+    """An AudioEngine and a Router on a socket of their own, in a folder of their own."""
+
+    def __init__(
+        self,
+        folder: Path,
+        media: Path,
+        *,
+        allow: tuple[str, ...] = (),
+        engine_options: tuple[str, ...] = (),
+        router: bool = True,
+    ) -> None:
+        # Not below pytest's folder: a Unix socket's path has at most 107 characters.
+        self._socket_folder = tempfile.mkdtemp(prefix="antiphon-")
+        self.socket = f"{self._socket_folder}/engine.sock"
+        allowed = [option for network in allow for option in ("--allow-network", network)]
+        folder.mkdir(parents=True, exist_ok=True)
+        self.engine = Server(
+            "AudioEngine",
+            ["--socket", self.socket, "--media-root", str(media), *allowed, *engine_options],
+            folder / "engine.log",
+        )
+        self.router = Server("Router", ["--engine-socket", self.socket], folder / "router.log") if router else None
+
+    def __enter__(self) -> "Antiphon":
+        try:
+            self.engine.start()
+            if self.router:
+                self.router.start()
+                wait_healthy(self.router)
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Leaves nothing behind, whatever state it is in."""
+        for server in (self.router, self.engine):
+            if server:
+                try:
+                    if server.is_running:
+                        server.terminate()
+                finally:
+                    server.kill()
+                    Server.all.remove(server)
+        shutil.rmtree(self._socket_folder, ignore_errors=True)
+
+
+def wait_healthy(server: Server) -> None:
+    """Waits until /health is 200."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    answer = "nothing"
+    while time.monotonic() < deadline:
+        try:
+            with urllib.request.urlopen(f"{server.url}/health", timeout=5) as response:
+                assert response.status == 200
+                return
+        except urllib.error.HTTPError as error:
+            answer = f"{error.code} {error.read().decode(errors='replace')}"
+        except OSError as error:
+            answer = repr(error)
+        time.sleep(0.02)
+    raise AssertionError(f"{server.name} is not healthy after {PATIENCE_SECONDS} s; last: {answer}\n{server.tail()}")

@@ -1,0 +1,146 @@
+"""Either process may die; the other goes on, and what comes back finds its place."""
+
+import asyncio
+import time
+
+import aiohttp
+import pytest
+
+from client import connect_to_engine, listen, request
+from inbox import assert_unbroken
+from media import OGG_OPUS, tone_clip
+from processes import Antiphon, wait_healthy
+
+SONG = tone_clip(440, 120, OGG_OPUS)
+
+
+@pytest.fixture
+def antiphon(tmp_path, media):
+    """One of its own for every test: it is killed here."""
+    media.path(SONG)
+    with Antiphon(tmp_path, media.root) as running:
+        yield running
+
+
+async def test_the_router_is_killed_and_comes_back(antiphon, new_session):
+    session = new_session()
+    state = f"{antiphon.engine.url}/session/{session}"
+    async with listen(antiphon.router.url, session) as listener:
+        await listener.play(SONG.url)
+        await listener.wait_packets(25)
+        antiphon.router.kill()
+        await listener.wait(lambda: listener.closed, "close")
+
+    before = (await request("GET", state)).body
+    async with connect_to_engine(antiphon.socket) as watcher:
+        hello = await watcher.wait_event("hello")
+        assert [each["session_id"] for each in hello["sessions"]] == [session], hello
+        packets = await watcher.wait_packets(50)
+        assert {packet.session for packet in packets} == {session}
+    after = (await request("GET", state)).body
+    moved = after["position_ms"] - before["position_ms"]
+    assert after["state"] == "streaming" and moved >= 980, f"the position moved by {moved} ms in a second: {after}"
+
+    starting = asyncio.create_task(asyncio.to_thread(antiphon.router.start))
+    # A client that tries again and again, as the playground does.
+    while True:
+        try:
+            async with listen(antiphon.router.url, session) as listener:
+                up = time.monotonic()
+                first = (await listener.wait_packets(1))[0]
+                seconds = first.arrived_ns / 1e9 - up
+                assert seconds <= 1, f"the session is heard {seconds:.2f} s after the Router is up"
+                packets = await listener.wait_packets(100)
+                assert_unbroken(packets, "after the Router came back")
+                assert packets[0].position_ms > after["position_ms"] - 1_000, (packets[0].position_ms, after)
+                assert not listener.events("extracting"), "the track was started anew"
+                break
+        except (aiohttp.ClientConnectionError, ConnectionError):
+            assert not starting.done() or antiphon.router.is_running, "the Router did not start"
+            await asyncio.sleep(0.01)
+    await starting
+
+
+async def test_the_engine_goes_and_comes_back(antiphon, new_session):
+    session = new_session()
+    router = antiphon.router.url
+    async with listen(router, session) as listener:
+        await listener.play(SONG.url)
+        await listener.wait_packets(10)
+
+        status = antiphon.engine.terminate()
+        assert status == 0, f"the engine ended with {status} on SIGTERM:\n{antiphon.engine.tail()}"
+        event = await listener.wait_event("engine")
+        assert event["engine"]["connected"] is False and event["engine"].get("message"), event
+        health = await request("GET", f"{router}/health")
+        assert health.status == 503 and health.body["status"] == "unhealthy" and health.body.get("reason"), health
+        refused = await request("POST", f"{router}/api/v1/sessions/{session}/play", {"url": SONG.url})
+        assert refused.status == 503 and refused.code == "engine_unavailable", refused
+        answer = await listener.ask("pause")
+        assert answer["type"] == "error" and answer["code"] == "engine_unavailable", answer
+
+        since = listener.mark()
+        antiphon.engine.start()
+        event = await listener.wait_event("engine", since)
+        assert event["engine"]["connected"] is True, event
+        wait_healthy(antiphon.router)
+        # What a listener has to do: play again. (Some day the Router does it.)
+        since = listener.mark()
+        await listener.play(SONG.url)
+        packets = await listener.wait_packets(50, since=since)
+        assert_unbroken(packets, "after the engine came back")
+
+
+async def test_the_engine_is_killed(antiphon, new_session):
+    """As above without a goodbye: the socket's file is left behind, and the next engine takes its place."""
+    async with listen(antiphon.router.url, new_session()) as listener:
+        await listener.play(SONG.url)
+        await listener.wait_packets(10)
+        antiphon.engine.kill()
+        event = await listener.wait_event("engine")
+        assert event["engine"]["connected"] is False, event
+        since = listener.mark()
+        antiphon.engine.start()
+        assert (await listener.wait_event("engine", since))["engine"]["connected"] is True
+        since = listener.mark()
+        await listener.play(SONG.url)
+        await listener.wait_packets(25, since=since)
+
+
+async def test_a_second_engine_does_not_take_the_socket(antiphon, new_session):
+    import subprocess
+
+    from processes import BINARIES
+
+    arguments = [
+        BINARIES / "AudioEngine",
+        "--socket",
+        antiphon.socket,
+        "--listen",
+        "127.0.0.1:0",
+        "--media-root",
+        "/tmp",
+    ]
+    second = await asyncio.to_thread(subprocess.run, arguments, capture_output=True, timeout=15)
+    assert second.returncode != 0, "a second engine on the same socket did not end with an error"
+    assert antiphon.socket.encode() in second.stdout + second.stderr, f"no word about the socket: {second}"
+    async with listen(antiphon.router.url, new_session()) as listener:
+        await listener.play(SONG.url)
+        await listener.wait_packets(5)
+
+
+async def test_the_router_waits_for_an_engine_that_starts_later(tmp_path, media, new_session):
+    running = Antiphon(tmp_path / "late", media.root)
+    try:
+        running.router.start()
+        health = await request("GET", f"{running.router.url}/health")
+        assert health.status == 503 and health.body["status"] == "unhealthy", health
+        async with listen(running.router.url, new_session()) as listener:
+            first = await listener.wait_event("session")
+            assert first["engine"]["connected"] is False, first
+            running.engine.start()
+            assert (await listener.wait_event("engine"))["engine"]["connected"] is True
+            await listener.play(SONG.url)
+            await listener.wait_packets(5)
+    finally:
+        running.close()

@@ -1,0 +1,173 @@
+"""Seeking: what is heard afterwards is what was asked for, in every container."""
+
+import asyncio
+
+import pytest
+
+from analysis import heard_at
+from client import Listener, listen
+from inbox import assert_unbroken
+from media import (
+    FLAC,
+    M4A,
+    MP3_CBR,
+    MP3_VBR,
+    OGG_OPUS,
+    OGG_OPUS_60,
+    OGG_OPUS_SURROUND,
+    VORBIS,
+    WAV,
+    WEBM_OPUS,
+    Clip,
+    glides_clip,
+)
+from opus import FRAME, decode
+from signals import Glides
+
+SHORT = Glides(8, seed=5)
+LONG = Glides(120, seed=6)
+
+#: Name → encoding, rate, channels.
+CONTAINERS = {
+    "mp3-cbr": (MP3_CBR, 44_100, 2),
+    "mp3-vbr": (MP3_VBR, 44_100, 2),
+    "mp3-22k-mono": (MP3_VBR, 22_050, 1),
+    "m4a": (M4A, 44_100, 2),
+    "flac": (FLAC, 44_100, 2),
+    "flac-96k": (FLAC, 96_000, 2),
+    "wav": (WAV, 48_000, 2),
+    "wav-8k-mono": (WAV, 8_000, 1),
+    "vorbis": (VORBIS, 44_100, 2),
+    "ogg-opus": (OGG_OPUS, 48_000, 2),
+    "ogg-opus-60ms": (OGG_OPUS_60, 48_000, 2),
+    "ogg-opus-5.1": (OGG_OPUS_SURROUND, 48_000, 6),
+    "webm-opus": (WEBM_OPUS, 48_000, 2),
+}
+
+#: After a jump a decoder needs a few packets before it sounds right.
+SETTLE = 5
+
+
+async def heard_after(listener: Listener, since: int, asked: int, source: Glides, what: str) -> list[str]:
+    """What is wrong with the place that is heard after index `since`."""
+    packets = await listener.wait_packets(SETTLE + 14, since=since)
+    assert_unbroken(packets, what)
+    # As the listener hears it: its decoder has the packets before in its memory.
+    before = listener.packets(until=since)[-10:]
+    sound = decode(packet.audio for packet in before + packets)[:, 0]
+    place = heard_at(sound, (len(before) + SETTLE) * FRAME, source)
+    heard = place.milliseconds - SETTLE * 20
+    wrong = []
+    if place.likeness < 0.8:
+        wrong.append(f"{what}: after {asked} ms the sound is like no place of the source ({place})")
+    elif abs(heard - asked) > 20:
+        wrong.append(f"{what}: asked for {asked} ms, heard {heard:.1f} ms ({heard - asked:+.1f})")
+    if abs(packets[0].position_ms - asked) > 20:
+        wrong.append(f"{what}: asked for {asked} ms, the first packet says {packets[0].position_ms} ms")
+    return wrong
+
+
+async def seek(listener: Listener, asked: int, source: Glides, what: str) -> list[str]:
+    seeked = await listener.command("seek", position_ms=asked)
+    assert seeked["type"] == "seeked", seeked
+    wrong = await heard_after(listener, listener.index(seeked), asked, source, f"{what}, seek")
+    first = listener.packets(since=listener.index(seeked))[0]
+    if (first.position_ms, first.due_ns) != (seeked["position_ms"], seeked.get("due_ns")):
+        wrong.append(f"{what}: `seeked` says {seeked}, the next packet is at {first.position_ms} ms, {first.due_ns} ns")
+    return wrong
+
+
+def clips(length: str, source: Glides) -> dict[str, Clip]:
+    return {
+        name: glides_clip(f"glides-{length}-{name}", source, encoding, rate, channels)
+        for name, (encoding, rate, channels) in CONTAINERS.items()
+    }
+
+
+async def test_a_seek_lands_within_one_packet(antiphon, media, new_session):
+    """Forwards, backwards, to odd places and to the beginning."""
+    songs = clips("short", SHORT)
+    media.make(*songs.values())
+
+    async def check(name: str) -> list[str]:
+        wrong = []
+        async with listen(antiphon.router.url, new_session()) as listener:
+            await listener.play(songs[name].url)
+            await listener.wait_packets(10)
+            for asked in (5_210, 1_333, 0, 7_001):
+                wrong += await seek(listener, asked, SHORT, name)
+            await listener.command("stop")
+        return wrong
+
+    wrong = sum(await asyncio.gather(*(check(name) for name in songs)), [])
+    assert not wrong, "\n".join(wrong)
+
+
+async def test_a_start_lands_within_one_packet(antiphon, media, new_session):
+    songs = clips("short", SHORT)
+    media.make(*songs.values())
+
+    async def check(name: str) -> list[str]:
+        async with listen(antiphon.router.url, new_session()) as listener:
+            await listener.play(songs[name].url, start_ms=3_217)
+            wrong = await heard_after(listener, 0, 3_217, SHORT, f"{name}, start_ms")
+            await listener.command("stop")
+        return wrong
+
+    wrong = sum(await asyncio.gather(*(check(name) for name in songs)), [])
+    assert not wrong, "\n".join(wrong)
+
+
+async def test_a_seek_beyond_what_is_produced(antiphon, media, new_session):
+    """At once after the start of a long file: nothing of that place has been decoded yet."""
+    songs = clips("long", LONG)
+    songs = {
+        name: songs[name] for name in ("mp3-cbr", "mp3-vbr", "m4a", "flac", "wav", "vorbis", "ogg-opus", "webm-opus")
+    }
+    media.make(*songs.values())
+
+    async def check(name: str) -> list[str]:
+        wrong = []
+        async with listen(antiphon.router.url, new_session()) as listener:
+            await listener.play(songs[name].url)
+            for asked in (111_111, 50_010, 119_000):
+                wrong += await seek(listener, asked, LONG, name)
+            ended = await listener.wait_event("ended")
+            if ended["reason"] != "finished" or abs(ended["position_ms"] - 120_000) > 40:
+                wrong.append(f"{name}: a file of 120 s ended with {ended}")
+        return wrong
+
+    wrong = sum(await asyncio.gather(*(check(name) for name in songs)), [])
+    assert not wrong, "\n".join(wrong)
+
+
+async def test_a_seek_while_paused_is_heard_on_resume(antiphon, media, new_session):
+    song = clips("short", SHORT)["m4a"]
+    media.path(song)
+    async with listen(antiphon.router.url, new_session()) as listener:
+        await listener.play(song.url)
+        await listener.wait_packets(10)
+        await listener.command("pause")
+        seeked = await listener.command("seek", position_ms=4_440)
+        assert seeked["type"] == "seeked" and "due_ns" not in seeked, seeked
+        resumed = await listener.command("resume")
+        assert not listener.packets(listener.index(seeked), listener.index(resumed)), "packets while paused"
+        wrong = await heard_after(listener, listener.index(resumed), 4_440, SHORT, "seek while paused")
+        assert not wrong, wrong
+        await listener.command("stop")
+
+
+@pytest.mark.parametrize("asked", [8_500, 3_600_000])
+async def test_a_seek_past_the_end_is_answered(antiphon, media, new_session, bystander, asked):
+    """By the end or by an error, but not by silence for ever."""
+    song = clips("short", SHORT)["flac"]
+    media.path(song)
+    async with listen(antiphon.router.url, new_session()) as listener:
+        await listener.play(song.url)
+        await listener.wait_packets(10)
+        answer = await listener.ask("seek", position_ms=asked)
+        if answer["type"] == "seeked":
+            ended = await listener.wait_event("ended", seconds=5)
+            assert ended["reason"] == "finished", ended
+        else:
+            assert answer["type"] == "error" and answer["code"] == "invalid_command", answer

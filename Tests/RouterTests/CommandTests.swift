@@ -1,0 +1,129 @@
+import NIOCore
+import RouterCore
+import Testing
+import WireProtocol
+
+@Suite struct `A command of a client` {
+  private let session: SessionID
+  init() throws { session = try SessionID("7") }
+
+  private func decode(_ json: String, type: String? = nil) throws(Refusal) -> ClientCommand {
+    try ClientCommand.decode(Array(json.utf8), type: type, sessionID: session)
+  }
+
+  @Test func `is for the engine with the session of the connection`() throws {
+    #expect(
+      try decode(#"{"type":"seek","position_ms":1500,"request_id":"a"}"#)
+        == ClientCommand(
+          requestID: "a", .engine(.session(session, .seek(positionMilliseconds: 1_500)))))
+    #expect(
+      try decode(#"{"type":"pause","session_id":"7"}"#) == ClientCommand(.engine(.session(session, .pause))))
+  }
+
+  @Test func `takes its type from the path`() throws {
+    #expect(
+      try decode(#"{"level":0.5}"#, type: "volume")
+        == ClientCommand(.engine(.session(session, .volume(0.5)))))
+    #expect(try decode("{}", type: "skip") == ClientCommand(.queue(session, .skip)))
+  }
+
+  @Test(arguments: [
+    (#"{"type":"queue_add","url":"media:a"}"#, ClientCommand.QueueChange.add(url: "media:a")),
+    (#"{"type":"queue_remove","id":"3"}"#, .remove(id: "3")), (#"{"type":"queue_clear"}"#, .clear),
+    (#"{"type":"queue"}"#, .show), (#"{"type":"skip"}"#, .skip),
+  ])
+  func `may be for the Router itself`(_ json: String, _ change: ClientCommand.QueueChange) throws {
+    #expect(try decode(json) == ClientCommand(.queue(session, change)))
+  }
+
+  @Test(
+    arguments: [
+      ("[]", ErrorCode.invalidJSON, nil), ("{", .invalidJSON, nil), ("", .invalidJSON, nil),
+      (#"{"request_id":"q"}"#, .invalidCommand, "q"),
+      (#"{"type":"dance","request_id":"q"}"#, .invalidCommand, "q"),
+      (#"{"type":"queue_add","request_id":"q"}"#, .invalidCommand, "q"),
+      (#"{"type":"pause","session_id":"8","request_id":"q"}"#, .invalidCommand, "q"),
+      (#"{"type":"pause","channel_id":"8"}"#, .invalidCommand, nil),
+      (#"{"type":"ping","t":"x"}"#, .invalidCommand, nil), (#"{"type":"prepare"}"#, .unsupported, nil),
+    ] as [(String, ErrorCode, String?)])
+  func `is refused with what is wrong and the ID of the asker`(
+    _ json: String, _ code: ErrorCode, _ requestID: String?
+  ) {
+    let refusal = #expect(throws: Refusal.self) { try decode(json) }
+    #expect(refusal?.report.code == code)
+    #expect(refusal?.requestID == requestID)
+  }
+}
+
+@Suite struct `Pending requests` {
+  private let start = NIODeadline.uptimeNanoseconds(1_000_000_000_000)
+
+  @Test func `keep askers with the same ID of their own apart`() throws {
+    var pending = PendingRequests<String>(prefix: "p")
+    let ids = ["first", "second"].map { pending.add($0, now: start) }
+    let askers = try ids.reversed().map { id in
+      let id = try #require(id)
+      return pending.take(id)
+    }
+    #expect(askers == ["second", "first"])
+  }
+
+  @Test func `answer once, and nobody for an ID of others`() throws {
+    var pending = PendingRequests<Int>(prefix: "p")
+    let added = pending.add(1, now: start)
+    let id = try #require(added)
+    #expect(id.hasPrefix("p-"))
+    let askers = ["other-1", id, id].map { pending.take($0) }
+    #expect(askers == [nil, 1, nil])
+  }
+
+  @Test func `expire after 45 s`() {
+    var pending = PendingRequests<Int>(prefix: "p")
+    _ = pending.add(1, now: start)
+    _ = pending.add(2, now: start + .seconds(1))
+    let expired = [44, 45].map { pending.takeExpired(now: start + .seconds($0)).map(\.asker) }
+    #expect(expired == [[], [1]])
+    let rest = pending.takeAll().map(\.asker)
+    #expect(rest == [2])
+  }
+
+  @Test func `are limited`() {
+    var pending = PendingRequests<Int>(prefix: "p")
+    for number in 0..<RouterLimits.maximumPendingRequests { _ = pending.add(number, now: start) }
+    #expect(pending.count == RouterLimits.maximumPendingRequests)
+    let oneMore = pending.add(0, now: start)
+    #expect(oneMore == nil)
+  }
+}
+
+@Suite struct `Joining` {
+  @Test(
+    arguments: [
+      ([], Subprotocol.opus), (["antiphon.timed.v1"], .timed),
+      (["antiphon.opus.v1, antiphon.timed.v1"], .opus),
+      (["chat, antiphon.timed.v1"], .timed), (["chat", "antiphon.opus.v1"], .opus), (["chat"], nil),
+      (["antiphon.opus.v2"], nil),
+    ] as [([String], Subprotocol?)])
+  func `chooses the first subprotocol of the client that is known`(
+    _ offers: [String], _ expected: Subprotocol?
+  ) {
+    #expect(Subprotocol.choose(offers) == expected)
+  }
+
+  @Test func `reads session and buffer`() throws {
+    let request = try ListenRequest(webSocket: "/ws?session=a%3A1&buffer_ms=0", subprotocols: [])
+    #expect(request.sessionID == (try SessionID("a:1")))
+    #expect(request.bufferMilliseconds == 0)
+    #expect(try ListenRequest(file: "a.b.ogg", target: "/listen/a.b.ogg").sessionID.description == "a.b")
+    #expect(try ListenRequest(file: "a.ogg", target: "/listen/a.ogg").bufferMilliseconds == 500)
+  }
+
+  @Test(arguments: [
+    ("/ws", 400), ("/ws?session=", 400), ("/ws?session=a/b", 400), ("/ws?session=a&buffer_ms=5001", 400),
+    ("/ws?session=a&buffer_ms=-1", 400), ("/ws?session=a&buffer_ms=x", 400),
+  ])
+  func `refuses what is out of range`(_ target: String, _ status: Int) {
+    let refusal = #expect(throws: Refusal.self) { try ListenRequest(webSocket: target, subprotocols: []) }
+    #expect(refusal?.status == status)
+  }
+}

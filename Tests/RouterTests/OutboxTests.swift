@@ -1,0 +1,48 @@
+import NIOCore
+import RouterCore
+import Testing
+
+@Suite struct `An outbox` {
+  private func frame(_ number: Int) -> ByteBuffer { ByteBuffer(integer: UInt32(number)) }
+
+  private func drain(_ outbox: inout Outbox) -> [UInt32] {
+    var numbers: [UInt32] = []
+    while let frame = outbox.popFirst() { numbers.append(frame.getInteger(at: 0) ?? .max) }
+    return numbers
+  }
+
+  @Test func `keeps 2 s of audio and then drops the oldest`() {
+    var outbox = Outbox()
+    let dropped = (0..<103).map { outbox.appendAudio(frame($0)) }
+    #expect(dropped == Array(repeating: false, count: 100) + [true, true, true])
+    #expect(outbox.audioCount == 100)
+    #expect(drain(&outbox) == Array(3..<103))
+    #expect(outbox.isEmpty)
+  }
+
+  @Test func `drops audio from around text and keeps the order`() {
+    var outbox = Outbox()
+    let isFirstKept = outbox.appendText(frame(1_000))
+    for number in 0..<100 { _ = outbox.appendAudio(frame(number)) }
+    let isSecondKept = outbox.appendText(frame(1_001))
+    let dropped = outbox.appendAudio(frame(100))
+    #expect(isFirstKept && isSecondKept && dropped)
+    #expect(drain(&outbox) == [1_000] + Array(1..<100) + [1_001, 100])
+  }
+
+  @Test func `refuses text past its limit and loses none of what it has`() {
+    var outbox = Outbox()
+    let kept = (0...RouterLimits.outboxTextFrameCount).map { outbox.appendText(frame($0)) }
+    #expect(kept == Array(repeating: true, count: 256) + [false])
+    #expect(drain(&outbox) == Array(0..<256))
+  }
+
+  @Test func `counts again after it was emptied`() {
+    var outbox = Outbox()
+    for number in 0..<100 { _ = outbox.appendAudio(frame(number)) }
+    outbox.removeAll()
+    let dropped = outbox.appendAudio(frame(1))
+    #expect(!dropped)
+    #expect(outbox.audioCount == 1)
+  }
+}

@@ -1,0 +1,79 @@
+import Foundation
+import FoundationNetworking
+import RouterCore
+import Synchronization
+import Testing
+import WireProtocol
+
+/// What players and browsers get over HTTP.
+@Suite(.timeLimit(.minutes(1))) struct `Over HTTP` {
+  @Test func `a player hears the session as Ogg Opus, and silence after it`() async throws {
+    try await RunningRouter.run { router in
+      let engine = try await FakeEngine(path: router.enginePath, hello: FakeEngine.hello())
+      try await router.waitForEngine(connected: true)
+      try await engine.startPlaying("one")
+      for number in 0..<30 as Range<UInt8> { try await engine.sendPacket([number], to: "one") }
+      // The stream has no end of its own: the Router is stopped while the player listens.
+      let url = try #require(URL(string: "http://127.0.0.1:\(router.port)/listen/one.ogg?buffer_ms=200"))
+      let (bytes, response) = try await Self.read(url, seconds: 1)
+      #expect((response as? HTTPURLResponse)?.value(forHTTPHeaderField: "Content-Type") == "audio/ogg")
+      let pages = try OggPage.all(in: bytes)
+      let audio = pages.dropFirst(2).flatMap(\.packets)
+      #expect(Array(audio.prefix(10)) == (20..<30).map { [UInt8($0)] })
+      let silent = audio.dropFirst(10)
+      #expect(silent.allSatisfy { $0 == [0xF8, 0xFF, 0xFE] })
+      // A second of it, less the 200 ms before it begins and the page that is not full.
+      #expect((20...60).contains(silent.count))
+      #expect(pages.map(\.sequence) == Array(0..<UInt32(pages.count)))
+      #expect(pages.last.map { $0.granule } == Int64(audio.count) * 960)
+      try await engine.die()
+    }
+  }
+
+  @Test func `the page, its type and its version are served`() async throws {
+    try await RunningRouter.run { router in
+      let url = try #require(URL(string: "http://127.0.0.1:\(router.port)/"))
+      let (_, response) = try await URLSession.shared.data(from: url)
+      let answer = try #require(response as? HTTPURLResponse)
+      #expect(answer.statusCode == 200)
+      #expect(answer.value(forHTTPHeaderField: "Content-Type") == "text/html; charset=utf-8")
+      let policy = try #require(answer.value(forHTTPHeaderField: "Content-Security-Policy"))
+      #expect(policy.hasPrefix("default-src 'self'"))
+      let tag = try #require(answer.value(forHTTPHeaderField: "ETag"))
+      #expect(try await router.request("GET", "/", headers: ["If-None-Match": tag]).status == 304)
+    }
+  }
+
+  @Test func `a path that is not there is answered with the error object`() async throws {
+    try await RunningRouter.run { router in
+      for path in ["/nothing", "/listen/one.mp3", "/../etc/passwd", "/api/v1/sessions/one/dance"] {
+        let answer = try await router.request("GET", path)
+        #expect(answer.status == 404)
+        #expect(answer.body.contains(#""code":"not_found""#))
+      }
+    }
+  }
+
+  /// What comes from an endless address in that time.
+  private static func read(_ url: URL, seconds: Double) async throws -> ([UInt8], URLResponse?) {
+    let collector = Collector()
+    let session = URLSession(configuration: .ephemeral, delegate: collector, delegateQueue: nil)
+    let task = session.dataTask(with: url)
+    task.resume()
+    try await Task.sleep(for: .seconds(seconds))
+    task.cancel()
+    session.invalidateAndCancel()
+    return (collector.bytes, task.response)
+  }
+}
+
+/// Keeps what a URLSession task has received.
+private final class Collector: NSObject, URLSessionDataDelegate, Sendable {
+  private let received = Mutex<[UInt8]>([])
+
+  var bytes: [UInt8] { received.withLock { $0 } }
+
+  func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+    received.withLock { $0 += data }
+  }
+}

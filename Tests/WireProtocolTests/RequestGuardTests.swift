@@ -1,0 +1,56 @@
+import Testing
+import WireProtocol
+
+@Suite struct `The request guard` {
+  private let loopback = RequestGuard(
+    bindHost: "127.0.0.1", allowedOrigins: ["https://bot.example/"], allowedHosts: ["music.example"])
+
+  private func status(
+    _ requestGuard: RequestGuard, host: String?, origin: String?, changesSomething: Bool = true
+  ) -> Int? {
+    do {
+      try requestGuard.check(
+        .init(host: host, origin: origin, changesSomething: changesSomething))
+      return nil
+    } catch {
+      return error.code.httpStatus
+    }
+  }
+
+  @Test(
+    arguments: [
+      (nil, nil), ("http://127.0.0.1:8080", nil), ("https://bot.example", nil), ("HTTPS://BOT.example", nil),
+      ("http://evil.example", 403), ("http://127.0.0.1:9999", 403), ("http://127.0.0.1", 403), ("null", 403),
+      ("", 403), ("http://bot.example", 403), ("http://127.0.0.1:8080.evil.example", 403),
+    ] as [(String?, Int?)])
+  func `knows the origins that may command`(_ origin: String?, _ expected: Int?) {
+    #expect(status(loopback, host: "127.0.0.1:8080", origin: origin) == expected)
+  }
+
+  @Test(
+    arguments: [
+      ("127.0.0.1:8080", nil), ("localhost:8080", nil), ("LOCALHOST", nil), ("[::1]:8080", nil),
+      ("127.9.9.9", nil),
+      ("music.example", nil), ("music.example:80", nil), (nil, nil), ("evil.example:8080", 403),
+      ("127.0.0.1.evil.example", 403), ("localhost.evil.example", 403), ("127.0.0.999", 403), ("", 403),
+    ] as [(String?, Int?)])
+  func `knows the hosts of a router on loopback`(_ host: String?, _ expected: Int?) {
+    #expect(status(loopback, host: host, origin: nil) == expected)
+    #expect(status(loopback, host: host, origin: nil, changesSomething: false) == expected)
+  }
+
+  @Test func `lets a page of the same host through, also behind TLS and without ports`() {
+    let open = RequestGuard(bindHost: "0.0.0.0")
+    #expect(status(open, host: "music.example", origin: "https://music.example") == nil)
+    #expect(status(open, host: "music.example:443", origin: "https://music.example") == nil)
+    #expect(status(open, host: "music.example:8080", origin: "http://music.example:8080") == nil)
+    #expect(status(open, host: "music.example", origin: "http://music.example:8080") == 403)
+    #expect(status(open, host: "[fd00::1]:80", origin: "http://[fd00::1]") == nil)
+    #expect(status(open, host: nil, origin: "http://music.example") == 403)
+  }
+
+  @Test func `leaves reading to the rule of the browser`() {
+    #expect(
+      status(loopback, host: "localhost", origin: "http://evil.example", changesSomething: false) == nil)
+  }
+}
