@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 import Hummingbird
 import Logging
@@ -11,6 +12,8 @@ import WireProtocol
 package struct AudioEngineApplication: Sendable {
   private let configuration: AudioEngineConfiguration
   private let logger: Logger
+  /// One for each core of a small machine: workers holding a permit are no more.
+  private static let heapArenaCount: Int32 = 2
 
   package init(configuration: AudioEngineConfiguration, logger: Logger) {
     self.configuration = configuration
@@ -19,6 +22,7 @@ package struct AudioEngineApplication: Sendable {
 
   /// Runs until a signal asks for the end.
   package func run() async throws {
+    antiphon_limit_heap_arenas(Self.heapArenaCount)
     let mediaRoot: MediaRoot? =
       if let path = configuration.mediaRootPath { try MediaRoot(path) } else { nil }
     let pacer = Pacer()

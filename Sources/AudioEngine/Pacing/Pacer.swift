@@ -41,6 +41,7 @@ package final class Pacer: Sendable {
   ) throws(ErrorReport) {
     try EngineThread.start(name: "pacer") { [self] in
       antiphon_set_exact_wakeups()
+      antiphon_go_first()
       let loop = PacerLoop(
         pacer: self, limits: limits, startedAtMilliseconds: startedAtMilliseconds,
         acquireTimeline: acquireTimeline)

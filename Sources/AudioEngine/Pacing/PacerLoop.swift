@@ -18,8 +18,8 @@ final class PacerLoop {
   private static let messagesBetweenTicks = 32
   private static let trimIntervalNanoseconds: UInt64 = 1_000_000_000
   /// Packets kept behind the last session of a timeline that will not be cached: seeking back within
-  /// 10 s needs no new production.
-  private static let packetsKeptBehind = 500
+  /// 5 s needs no new production.
+  private static let packetsKeptBehind = 250
 
   let pacer: Pacer
   let limits: Hello.Limits

@@ -166,8 +166,11 @@ package struct Producer: Sendable {
       if writer.count >= nextRest {
         nextRest = writer.count + Self.packetsPerPermit
         permit.release()
-        while timeline.packetsAhead >= readAheadPackets, !timeline.isCancelled, !hasRoom(timeline) {
+        while !timeline.isCancelled, !hasRoom(timeline) {
+          // It will not be kept, so the pacer frees what has been played, also of a source that never gets
+          // far ahead.
           timeline.becomeTransient()
+          guard timeline.packetsAhead >= readAheadPackets else { break }
           timeline.rest()
         }
         permit.acquire()

@@ -52,7 +52,11 @@ package final class RouterConnection: Sendable {
   func readLines(_ line: (LineDecoder.Line) -> Void) {
     var decoder = LineDecoder()
     var buffer = [UInt8](repeating: 0, count: Self.readByteCount)
+    var readable = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
     while true {
+      // Waiting in `poll` and not in `recv`: a Unix socket wakes whoever blocks in `recv` also when its peer
+      // has read something, which is with every packet.
+      guard poll(&readable, 1, -1) >= 0 || errno == EINTR else { return }
       let count = recv(descriptor, &buffer, buffer.count, 0)
       if count < 0, errno == EINTR { continue }
       guard count > 0 else { return }
