@@ -25,6 +25,7 @@ extension DataPlane {
     case .ping(let t): asker.answer(.pong(t))
     case .queue(let id, let change): try perform(change, on: id, for: asker)
     case .engine(.session(let id, .play(let request))): try play(request, on: id, for: asker)
+    case .engine(.session(let id, .volume(let level))): try setVolume(level, on: id, for: asker)
     case .engine(let action): try send(action, for: asker)
     }
   }
@@ -69,9 +70,19 @@ extension DataPlane {
     defer { store.removeIfUnused(session) }
     let requestID = try send(.session(id, .play(request)), for: asker)
     session.asked(toPlay: request, requestID: requestID)
-    guard session.queue.current != nil else { return }
-    session.queue.playedSomethingElse()
-    announceQueue(session, except: nil)
+  }
+
+  /// A level for what plays is the engine's to change; one for what comes next is kept here.
+  private func setVolume(_ level: Double, on id: SessionID, for asker: Asker) throws(Refusal) {
+    let session = try store.session(id)
+    defer { store.removeIfUnused(session) }
+    guard session.keepVolume(level) else {
+      try send(.session(id, .volume(level)), for: asker)
+      return
+    }
+    let status = EngineEvent(.status(session.snapshot), sessionID: id)
+    asker.answer(.event(status))
+    session.broadcast(WebSocketFrames.text(status.encoded()), except: asker.webSocket)
   }
 
   private func perform(

@@ -37,11 +37,17 @@ extension DataPlane: EngineLinkDelegate {
     if case .status(let snapshot) = event.body, event.requestID == nil, isListing(id) {
       return adopt(snapshot)
     }
-    unconfirmed.remove(id)
+    // A refusal says nothing about what the session plays.
+    if case .error = event.body {} else { unconfirmed.remove(id) }
     let session = store.known(id)
+    let isForAll = concernsAll(event, session, asker)
     session.apply(event.body)
-    distribute(event, session, asker)
+    distribute(event, session, asker, isForAll: isForAll)
     continueQueue(session, after: event, asker)
+    if case .ready = event.body, let level = session.takeWantedVolume() {
+      // The level that was asked for while this track was being opened.
+      _ = try? send(.session(id, .volume(level)), for: .router)
+    }
     if case .ready = event.body, session.isPlaybackIncomplete { askForStatus(of: session) }
     store.removeIfUnused(session)
   }
@@ -77,10 +83,23 @@ extension DataPlane: EngineLinkDelegate {
     for session in store.sessions.values { session.broadcast(frame) }
   }
 
+  /// What changes nothing for the others is told to the asker alone: a status, and why a command was refused.
+  private func concernsAll(_ event: EngineEvent, _ session: RoutedSession, _ asker: Asker?) -> Bool {
+    switch event.body {
+    case .status(let snapshot): return snapshot.volume != nil && snapshot.volume != session.volume
+    case .error:
+      if case .router? = asker { return true }
+      return event.requestID == nil || session.state == .extracting
+    default: return true
+    }
+  }
+
   /// The asker's answer carries its own request ID, everyone else's none.
-  private func distribute(_ event: EngineEvent, _ session: RoutedSession, _ asker: Asker?) {
+  private func distribute(
+    _ event: EngineEvent, _ session: RoutedSession, _ asker: Asker?, isForAll: Bool
+  ) {
     asker?.answer(.event(event))
-    guard session.listenerCount > 0 else { return }
+    guard isForAll, session.listenerCount > 0 else { return }
     var anonymous = event
     anonymous.requestID = nil
     session.broadcast(WebSocketFrames.text(anonymous.encoded()), except: asker?.webSocket)
@@ -90,14 +109,37 @@ extension DataPlane: EngineLinkDelegate {
 
   private func continueQueue(_ session: RoutedSession, after event: EngineEvent, _ asker: Asker?) {
     switch event.body {
+    case .extracting(let url) where session.queue.current != nil && session.queue.current?.url != url:
+      session.queue.playedSomethingElse()
+      announceQueue(session, except: nil)
     case .ended(let reason, _) where session.startingRequestID == nil:
       follow(session) { queue in queue.ended(reason) }
-    case .error where event.requestID != nil && event.requestID == session.startingRequestID:
+    case .error(let report) where event.requestID != nil && event.requestID == session.startingRequestID:
       // Refused before it began, so that no end will be reported.
       session.startingRequestID = nil
       guard case .router? = asker else { return }
-      follow(session) { queue in queue.ended(.loadFailed) }
+      refused(session, report)
     default: break
+    }
+  }
+
+  /// A play of ours was refused. What the engine has no room for now is asked for again; anything else will
+  /// not become better.
+  private func refused(_ session: RoutedSession, _ report: ErrorReport) {
+    let isForNow = [.tooManySessions, .workersExhausted, .engineUnavailable].contains(report.code)
+    guard isForNow else {
+      guard session.isLost else { return follow(session) { queue in queue.ended(.loadFailed) } }
+      return engineReported(lostEnd(of: session, .loadFailed))
+    }
+    if !session.isLost { follow(session) { $0.putBack() } }
+    let wait = TimeAmount.milliseconds(RouterLimits.retryMilliseconds)
+    eventLoop.assumeIsolated().scheduleTask(in: wait) { [weak self, weak session] in
+      guard let self, let session, store.sessions[session.id] === session else { return }
+      if session.isLost {
+        goOn(session)
+      } else if session.isIdle {
+        follow(session) { queue in queue.ended(.finished) }
+      }
     }
   }
 
@@ -133,7 +175,8 @@ extension DataPlane: EngineLinkDelegate {
     unconfirmed = []
     for id in lost {
       guard let session = store.sessions[id] else { continue }
-      isSameEngine ? engineReported(lostEnd(of: session)) : goOn(session)
+      session.isLost = true
+      isSameEngine ? engineReported(lostEnd(of: session, .finished)) : goOn(session)
     }
   }
 
@@ -150,9 +193,9 @@ extension DataPlane: EngineLinkDelegate {
     }
   }
 
-  private func lostEnd(of session: RoutedSession) -> EngineEvent {
+  private func lostEnd(of session: RoutedSession, _ reason: EngineEvent.EndReason) -> EngineEvent {
     EngineEvent(
-      .ended(.finished, positionMilliseconds: session.snapshot.positionMilliseconds ?? 0),
+      .ended(reason, positionMilliseconds: session.snapshot.positionMilliseconds ?? 0),
       sessionID: session.id)
   }
 

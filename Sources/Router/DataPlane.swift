@@ -59,6 +59,7 @@ final class DataPlane {
     _ listener: OggListener, bufferMilliseconds: Int, channel: any Channel
   ) throws(Refusal) -> String? {
     let session = try store.add(listener)
+    channel.limitKernelUnsent()
     oggListeners[ObjectIdentifier(listener)] = OggConnection(
       listener: listener, session: session, channel: channel)
     if let (ring, packetCount) = session.recentPackets(milliseconds: bufferMilliseconds) {
@@ -95,6 +96,7 @@ final class DataPlane {
       let now = NIODeadline.now()
       for session in store.sessions.values {
         for listener in session.webSockets.values { listener.look(now: now) }
+        store.removeIfAbandoned(session, now: now)
       }
       for connection in oggListeners.values where connection.listener.isStuck(now: now) {
         connection.channel.close(promise: nil)
@@ -107,6 +109,9 @@ final class DataPlane {
 
   private func expirePending(now: NIODeadline) {
     for (id, asker) in pending.takeExpired(now: now) {
+      for session in store.sessions.values where session.startingRequestID == id {
+        session.startingRequestID = nil
+      }
       logger.warning("the engine has not answered the command \(id) in \(RouterLimits.answerSeconds) s")
       asker.refuse(
         ErrorReport(

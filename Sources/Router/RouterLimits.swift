@@ -4,7 +4,8 @@ package enum RouterLimits {
   /// Sessions known at a time, as many as a large bot has voice channels open.
   package static let maximumSessions = 10_000
 
-  /// Listeners of all sessions together: below Linux's usual 20,000 descriptors of a service.
+  /// Listeners of all sessions together: what Linux lets a process have of
+  /// descriptors once it has raised its own limit (`OpenFileLimit`) and a few to spare.
   package static let maximumListeners = 10_000
 
   /// Listeners of one session. One session's packet goes out this many times in one turn of the loop,
@@ -13,6 +14,12 @@ package enum RouterLimits {
 
   /// Entries of one queue.
   package static let maximumQueueEntries = 1_000
+
+  /// A queue that nobody hears and that plays nothing is forgotten after this long (design.md: 5 minutes).
+  package static let abandonedSeconds: Int64 = 300
+
+  /// What the engine has no room for is asked for again after this long.
+  package static let retryMilliseconds: Int64 = 2_000
 
   /// A queued URL: the 1,000 of a queue stay below 4 MiB.
   package static let maximumURLByteCount = 4_096

@@ -30,7 +30,7 @@ import WireProtocol
   @Test(
     arguments: [
       ("127.0.0.1:8080", nil), ("localhost:8080", nil), ("LOCALHOST", nil), ("[::1]:8080", nil),
-      ("127.9.9.9", nil),
+      ("127.9.9.9", nil), ("192.168.1.5:8080", nil), ("[fd00::1]:8080", nil),
       ("music.example", nil), ("music.example:80", nil), (nil, nil), ("evil.example:8080", 403),
       ("127.0.0.1.evil.example", 403), ("localhost.evil.example", 403), ("127.0.0.999", 403), ("", 403),
     ] as [(String?, Int?)])
@@ -40,7 +40,7 @@ import WireProtocol
   }
 
   @Test func `lets a page of the same host through, also behind TLS and without ports`() {
-    let open = RequestGuard(bindHost: "0.0.0.0")
+    let open = RequestGuard(bindHost: "0.0.0.0", allowedHosts: ["music.example"])
     #expect(status(open, host: "music.example", origin: "https://music.example") == nil)
     #expect(status(open, host: "music.example:443", origin: "https://music.example") == nil)
     #expect(status(open, host: "music.example:8080", origin: "http://music.example:8080") == nil)

@@ -73,7 +73,10 @@ struct Demuxer: ~Copyable {
   /// Milliseconds; nil where the container does not say.
   var durationMilliseconds: Int? {
     if stream.pointee.duration > 0, stream.pointee.duration != antiphon_av_nopts {
-      return Int((seconds(stream.pointee.duration) * 1000).rounded())
+      // An MP3's duration counts the encoder's delay, which its start time tells and nobody hears.
+      let isMP3 = String(cString: context.pointee.iformat.pointee.name) == "mp3"
+      let delay = isMP3 && stream.pointee.start_time > 0 ? stream.pointee.start_time : 0
+      return Int((seconds(stream.pointee.duration - delay) * 1000).rounded())
     }
     let duration = context.pointee.duration
     return duration > 0 ? Int(duration / 1000) : nil

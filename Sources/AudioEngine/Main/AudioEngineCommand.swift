@@ -82,6 +82,7 @@ extension AudioEngineCommand {
     }
 
     func run() async throws {
+      OpenFileLimit.raise()
       var configuration = AudioEngineConfiguration()
       configuration.socketPath = socket
       configuration.httpHost = listen.host

@@ -6,18 +6,17 @@ import WireProtocol
 enum EngineThread {
   /// - Parameters:
   ///   - name: at most 15 bytes, as `top -H` shows it.
-  ///   - niceness: 0 to 19; a higher one lets other threads go first.
   ///   - stackByteCount: the address space set aside; only touched pages cost memory.
   /// - Throws: `ErrorReport` `internal` where the system refuses another thread.
   static func start(
-    name: String, niceness: Int32 = 0, stackByteCount: Int = 1 << 20, _ body: @escaping @Sendable () -> Void
+    name: String, stackByteCount: Int = 1 << 20, _ body: @escaping @Sendable () -> Void
   ) throws(ErrorReport) {
     var attributes = pthread_attr_t()
     pthread_attr_init(&attributes)
     defer { pthread_attr_destroy(&attributes) }
     pthread_attr_setstacksize(&attributes, stackByteCount)
     pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
-    let start = Unmanaged.passRetained(Start(name: name, niceness: niceness, body: body))
+    let start = Unmanaged.passRetained(Start(name: name, body: body))
     var thread = pthread_t()
     let status = pthread_create(
       &thread, &attributes,
@@ -25,7 +24,6 @@ enum EngineThread {
         // Safe: the pointer is the retained Start passed below, taken exactly once.
         let start = Unmanaged<Start>.fromOpaque(argument!).takeRetainedValue()
         antiphon_set_thread_name(start.name)
-        if start.niceness != 0 { antiphon_set_thread_niceness(start.niceness) }
         start.body()
         return nil
       }, start.toOpaque())
@@ -37,14 +35,16 @@ enum EngineThread {
     }
   }
 
+  /// Lets other threads go before the calling one, or no more: 0 to 19. Going back to 0 takes a privilege
+  /// (`CAP_SYS_NICE`) and is left undone without it.
+  static func setNiceness(_ niceness: Int32) { antiphon_set_thread_niceness(niceness) }
+
   private final class Start {
     let name: String
-    let niceness: Int32
     let body: @Sendable () -> Void
 
-    init(name: String, niceness: Int32, body: @escaping @Sendable () -> Void) {
+    init(name: String, body: @escaping @Sendable () -> Void) {
       self.name = name
-      self.niceness = niceness
       self.body = body
     }
   }

@@ -14,6 +14,8 @@ package struct EncodingSettings: Sendable {
 package struct Producer: Sendable {
   /// Packets produced between two looks at who needs the CPU more: one second.
   static let packetsPerPermit = 50
+  /// Of a worker that reads ahead: the pacer, the doors and other programs go first.
+  static let niceness: Int32 = 10
   /// Packets there are before a session begins: a producer that is late once leaves no gap at the start.
   /// Four packets more cost about a millisecond.
   static let packetsBeforeReady = 5
@@ -51,6 +53,7 @@ package struct Producer: Sendable {
   /// - Parameter submittedNanoseconds: when the job was handed to the worker pool.
   package func produce(_ timeline: Timeline, submittedNanoseconds: UInt64) {
     do {
+      EngineThread.setNiceness(0)
       var opening = Opening(submittedNanoseconds: submittedNanoseconds)
       try run(timeline, &opening)
       timeline.finish(failure: nil)
@@ -160,6 +163,8 @@ package struct Producer: Sendable {
         details.firstPacketMilliseconds = MonotonicClock.milliseconds(
           from: probed, to: MonotonicClock.nowNanoseconds)
         timeline.becomeReady(details)
+        // Whoever asked has waited until now; from here on it is ahead of its listeners.
+        EngineThread.setNiceness(Self.niceness)
         onChange(timeline)
       }
       guard case .goOn = step else { return step }

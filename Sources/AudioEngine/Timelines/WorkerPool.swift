@@ -55,7 +55,7 @@ package final class WorkerPool: Sendable {
     case .queued: work.signal()
     case .newThread:
       do {
-        try EngineThread.start(name: "worker", niceness: 10) { [self] in
+        try EngineThread.start(name: "worker") { [self] in
           job()
           runJobs()
         }

@@ -26,6 +26,9 @@ struct DoorMiddleware: RouterMiddleware {
       response = Self.response(for: refusal(error, request))
     }
     response.headers[.xContentTypeOptions] = "nosniff"
+    // NIO upgrades a connection's first request only: a client that keeps connections must not send its
+    // WebSocket's upgrade on one that has served the API.
+    if response.headers[.contentType] == "application/json" { response.headers[.connection] = "close" }
     allowListedOrigin(of: request, in: &response)
     return response
   }

@@ -9,6 +9,8 @@ package final class OggListener {
   private let eventLoop: any EventLoop
   private let statistics: RouterStatistics
   private var packets: Deque<ByteBuffer> = []
+  /// 2 s, and what it was given at once on joining.
+  private var capacity = RouterLimits.outboxAudioFrameCount
   private var waiter: EventLoopPromise<[ByteBuffer]?>?
   private var isEnded = false
   private var lastTaken = NIODeadline.now()
@@ -40,6 +42,7 @@ package final class OggListener {
 
   /// Takes what has been played just before, which is ahead of the clock.
   package func takeBurst(_ packet: ByteBuffer) {
+    capacity += 1
     keep(packet)
   }
 
@@ -80,7 +83,7 @@ package final class OggListener {
   }
 
   private func keep(_ packet: ByteBuffer) {
-    if packets.count == RouterLimits.outboxAudioFrameCount {
+    if packets.count == capacity {
       packets.removeFirst()
       statistics.droppedFrames += 1
     }

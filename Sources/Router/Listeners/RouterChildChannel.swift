@@ -126,7 +126,7 @@ struct RouterChildChannel: ServerChildChannel, HTTPChannelHandler {
       .writeBufferWaterMark,
       value: .init(
         low: RouterLimits.channelLowWatermarkByteCount, high: RouterLimits.channelHighWatermarkByteCount))
-    try channel.syncOptions?.setOption(.limitKernelUnsent, value: RouterLimits.kernelUnsentByteCount)
+    channel.limitKernelUnsent()
     let listener = WebSocketListener(request, plane: plane)
     try pipeline.addHandler(listener.outlet, position: .first)
     try pipeline.addHandler(
@@ -137,9 +137,11 @@ struct RouterChildChannel: ServerChildChannel, HTTPChannelHandler {
   }
 }
 
-extension ChannelOption where Self == ChannelOptions.Types.SocketOption {
-  /// `TCP_NOTSENT_LOWAT` (tcp(7)): bytes the kernel keeps beyond those on their way.
-  fileprivate static var limitKernelUnsent: Self {
-    .init(level: .tcp, name: NIOBSDSocket.Option(rawValue: 25))
+extension Channel {
+  /// Has the kernel keep little beyond what is on its way (`TCP_NOTSENT_LOWAT`, tcp(7)), so that a slow
+  /// listener's loss is ours to see. A socket without the option is served all the same.
+  func limitKernelUnsent() {
+    let option = ChannelOptions.Types.SocketOption(level: .tcp, name: NIOBSDSocket.Option(rawValue: 25))
+    try? syncOptions?.setOption(option, value: RouterLimits.kernelUnsentByteCount)
   }
 }

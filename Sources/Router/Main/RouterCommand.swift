@@ -14,6 +14,7 @@ struct RouterCommand: AsyncParsableCommand {
   @OptionGroup var options: RouterConfiguration
 
   func run() async throws {
+    OpenFileLimit.raise()
     let logger = Logger(label: "Router") { _ in StandardErrorLogHandler(level: options.logLevel) }
     var group = ServiceGroupConfiguration(
       services: [RouterApplication(configuration: options, logger: logger)],

@@ -20,7 +20,7 @@ package struct PlaygroundFiles: Sendable {
 
   /// Scripts, styles and workers of ours alone; sound from memory; our own WebSocket.
   private static let contentSecurityPolicy =
-    "default-src 'self'; media-src 'self' blob:; connect-src 'self' ws: wss:; worker-src 'self' blob:; "
+    "default-src 'self'; frame-ancestors 'none'; media-src 'self' blob:; connect-src 'self' ws: wss:; worker-src 'self' blob:; "
     + "img-src 'self' data:; style-src 'self' 'unsafe-inline'"
 
   /// By path below the root: `index.html`, `js/player.js`.

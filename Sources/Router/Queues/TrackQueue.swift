@@ -52,8 +52,7 @@ package struct TrackQueue {
     }
     guard let index = tracks.firstIndex(where: { $0.id == id }) else {
       throw Refusal(
-        .invalidCommand, "there is no queue entry \(id.debugDescription)", hint: "queue lists the entries",
-        status: 404)
+        .notFound, "there is no queue entry \(id.debugDescription)", hint: "queue lists the entries")
     }
     tracks.remove(at: index)
   }
@@ -86,6 +85,13 @@ package struct TrackQueue {
   /// Something else was asked for and plays now; the queue waits.
   package mutating func playedSomethingElse() {
     current = nil
+  }
+
+  /// The entry that was to play could not be started now: it is the next one again.
+  package mutating func putBack() -> Action? {
+    if let current { tracks.prepend(current) }
+    current = nil
+    return nil
   }
 
   private mutating func advance() -> Action? {

@@ -10,12 +10,19 @@ final class RoutedSession {
   /// played before, and does not let the queue go on.
   var startingRequestID: String?
 
+  /// It played, and the engine that played it is gone: it is to be played again.
+  var isLost = false
+  /// Since when nobody hears it and nothing plays.
+  var abandonedSince: NIODeadline?
+
   private(set) var listenerCount = 0
   private var playback: SessionSnapshot
   private var counter = PacketCounter()
   private var ring = LateJoinRing()
   /// The session's level outlives its tracks.
   private(set) var volume = 1.0
+  /// Asked for while a track was being opened.
+  private var wantedVolume: Double?
   private var requestedPlay: PlayRequest?
   private var opusOutlets: [FrameOutlet] = []
   private var timedOutlets: [FrameOutlet] = []
@@ -30,6 +37,7 @@ final class RoutedSession {
   var state: SessionSnapshot.State { playback.state }
   var isIdle: Bool { playback.state == .idle && startingRequestID == nil }
   var isUnused: Bool { isIdle && listenerCount == 0 && queue.isEmpty }
+  var isAbandoned: Bool { isIdle && listenerCount == 0 }
   var title: String? { playback.title }
   /// Whether a play of this session came without its volume and loop, so that they must be asked for.
   var isPlaybackIncomplete: Bool { playback.state != .idle && playback.volume == nil }
@@ -37,6 +45,7 @@ final class RoutedSession {
   /// The session object, with the place of the next packet.
   var snapshot: SessionSnapshot {
     var snapshot = playback
+    snapshot.volume = snapshot.volume ?? volume
     if snapshot.state == .streaming {
       snapshot.positionMilliseconds = Int(counter.next.positionMilliseconds)
       snapshot.dueNanoseconds = counter.next.dueNanoseconds
@@ -121,6 +130,22 @@ final class RoutedSession {
 
   // MARK: Playback
 
+  /// Keeps a level for the next track, or for the one that is being opened.
+  ///
+  /// - Returns: false where one plays, whose level the engine changes.
+  func keepVolume(_ level: Double) -> Bool {
+    guard playback.state == .idle || playback.state == .extracting else { return false }
+    if playback.state == .extracting || startingRequestID != nil { wantedVolume = level }
+    volume = level
+    return true
+  }
+
+  /// The level the engine is yet to be asked for, once.
+  func takeWantedVolume() -> Double? {
+    defer { wantedVolume = nil }
+    return wantedVolume
+  }
+
   /// Remembers what a play of ours asks for, which the engine's events do not repeat.
   func asked(toPlay request: PlayRequest, requestID: String) {
     requestedPlay = request
@@ -157,6 +182,7 @@ final class RoutedSession {
     case .status(let snapshot): describe(snapshot)
     case .ended:
       ring.removeAll()
+      isLost = false
       playback = SessionSnapshot(sessionID: id, state: .idle)
     case .hello, .stuck, .media, .error: break
     }
@@ -187,6 +213,7 @@ final class RoutedSession {
 
   private func began(_ url: String) {
     startingRequestID = nil
+    isLost = false
     ring.removeAll()
     playback = SessionSnapshot(sessionID: id, state: .extracting)
     playback.url = url

@@ -57,6 +57,17 @@ final class SessionStore {
     if session.isUnused { sessions[session.id] = nil }
   }
 
+  /// Forgets a queue that nobody has heard or touched for a while.
+  func removeIfAbandoned(_ session: RoutedSession, now: NIODeadline) {
+    guard session.isAbandoned else {
+      session.abandonedSince = nil
+      return
+    }
+    let since = session.abandonedSince ?? now
+    session.abandonedSince = since
+    if now - since >= .seconds(RouterLimits.abandonedSeconds) { sessions[session.id] = nil }
+  }
+
   /// Whether one more may listen.
   func checkRoom(for id: SessionID) throws(Refusal) {
     if listenerCount >= RouterLimits.maximumListeners {

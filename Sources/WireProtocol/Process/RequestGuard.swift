@@ -18,19 +18,17 @@ public struct RequestGuard: Sendable {
   }
 
   private let bindHost: String
-  private let isLoopback: Bool
   private let allowedOrigins: Set<String>
   private let allowedHosts: Set<String>
 
   public init(bindHost: String, allowedOrigins: [String] = [], allowedHosts: [String] = []) {
     self.bindHost = Self.withoutBrackets(bindHost.lowercased())
-    isLoopback = Self.isLoopback(self.bindHost)
     self.allowedOrigins = Set(allowedOrigins.map { Self.normal($0) })
     self.allowedHosts = Set(allowedHosts.map { $0.lowercased() })
   }
 
   public func check(_ subject: Subject) throws(ErrorReport) {
-    if isLoopback, let host = subject.host, !isOurs(host.lowercased()) {
+    if let host = subject.host, !isOurs(host.lowercased()) {
       throw ErrorReport(
         .forbidden, "the Host \(host.debugDescription) is not one of this server",
         hint: "start it with --allow-host \(Self.split(host.lowercased()).name)", stage: .command)
@@ -58,7 +56,8 @@ public struct RequestGuard: Sendable {
 
   private func isOurs(_ host: String) -> Bool {
     let name = Self.split(host).name
-    return Self.isLoopback(name) || name == bindHost || allowedHosts.contains(name)
+    // A name of a stranger's can be pointed at us, a bare address cannot.
+    return Self.isLoopback(name) || Self.isAddress(name) || name == bindHost || allowedHosts.contains(name)
       || allowedHosts.contains(host)
   }
 
@@ -66,6 +65,11 @@ public struct RequestGuard: Sendable {
     if name == "localhost" || name.hasSuffix(".localhost") || name == "::1" { return true }
     let parts = name.split(separator: ".", omittingEmptySubsequences: false)
     return parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8($0) != nil }
+  }
+
+  private static func isAddress(_ name: String) -> Bool {
+    let parts = name.split(separator: ".", omittingEmptySubsequences: false)
+    return name.contains(":") || parts.count == 4 && parts.allSatisfy { UInt8($0) != nil }
   }
 
   /// Splits `host:port` and `[v6]:port`.

@@ -85,8 +85,6 @@ async function start() {
 function onEvent(event) {
   snapshot.apply(event);
   if (event.type === 'error' && !UNREMARKABLE.has(event.code)) notices.error(event);
-  // `ready` does not say how loud the track is; another listener may have started it.
-  if (event.type === 'ready') player.send({ type: 'status' });
   if (event.type === 'session') notices.clearConnectionErrors();
   if ((event.type === 'session' || event.type === 'engine') && snapshot.engine.connected) {
     library.openIfMissing();

@@ -4,7 +4,8 @@
 import { EngineClock, localNowMs } from './engine-clock.js';
 
 const FIRST_RETRY_MS = 100;
-const LAST_RETRY_MS = 1000;
+/** A server that is back is heard again within a second. */
+const LAST_RETRY_MS = 500;
 /** A connection that takes longer than this to open is given up and tried anew. */
 const OPEN_TIMEOUT_MS = 5000;
 const PING_INTERVAL_MS = 2000;

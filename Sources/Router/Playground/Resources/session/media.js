@@ -3,7 +3,7 @@
 /** Resolves with `{entries, truncated}`, or with `{error: {message, hint}}`. */
 export async function listMedia(path) {
   try {
-    const response = await fetch(`api/v1/media?${new URLSearchParams({ path })}`);
+    const response = await fetch(`api/v1/media?path=${encodeURIComponent(path)}`);
     const body = await response.json();
     if (response.ok) return body;
     return { error: { message: body.message, hint: body.hint ?? '' } };

@@ -6,6 +6,8 @@ export class Snapshot {
   state = 'idle';
   buffering = false;
   url = null;
+  /** Whether anything of `url` was there to be heard. */
+  hasPlayed = false;
   title = null;
   durationMs = null;
   volume = 1;
@@ -42,6 +44,7 @@ export class Snapshot {
       case 'ready':
         this.state = 'streaming';
         if (event.url !== this.url) this.#newTrack(event.url);
+        this.hasPlayed = true;
         this.title = event.title ?? null;
         this.durationMs = event.duration_ms ?? null;
         this.codec = event.codec ?? null;
@@ -74,6 +77,7 @@ export class Snapshot {
 
   #newTrack(url) {
     this.url = url;
+    this.hasPlayed = false;
     this.title = null;
     this.durationMs = null;
     this.codec = null;
@@ -92,6 +96,7 @@ export class Snapshot {
       return;
     }
     this.url = session.url ?? this.url;
+    this.hasPlayed = session.state !== 'extracting';
     this.title = session.title ?? null;
     this.durationMs = session.duration_ms ?? null;
     this.codec = session.codec ?? null;
@@ -99,6 +104,10 @@ export class Snapshot {
     this.positionMs = session.position_ms ?? 0;
   }
 }
+
+/** Whether no sound follows an event for now. */
+export const isPause = ({ type, engine }) =>
+  type === 'paused' || type === 'buffering' || type === 'ended' || (type === 'engine' && !engine.connected);
 
 function tidyQueue(queue) {
   return { current: queue?.current ?? null, tracks: queue?.tracks ?? [] };

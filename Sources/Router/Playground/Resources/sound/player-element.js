@@ -2,6 +2,7 @@
 // page for commands and events. The browser buffers as much as it likes, so it is a few seconds late.
 
 import { Connection } from '../session/connection.js';
+import { isPause } from '../session/snapshot.js';
 import { dominantFrequency } from './pitch.js';
 import { SoundOutput } from './sound-output.js';
 
@@ -59,7 +60,9 @@ export class ElementPlayer {
     return this.#connection.send(command);
   }
 
+  /** Of what leaves the loudspeaker, at most 0.68 s; null while the browser lets nothing out. */
   async dominantFrequency(seconds) {
+    if (!this.output.isAllowed) return null;
     const samples = new Float32Array(TAP_FRAMES);
     this.#tap.getFloatTimeDomainData(samples);
     return dominantFrequency(samples.slice(-Math.round(seconds * SAMPLE_RATE)), SAMPLE_RATE);
@@ -116,10 +119,11 @@ export class ElementPlayer {
   #takeEvent(event) {
     const { type, session } = event;
     if (type === 'session' || type === 'status') {
-      this.#setAnchor(session.state === 'streaming' ? session.position_ms : null);
+      const isMoving = session.state === 'streaming' && !session.buffering && event.engine?.connected !== false;
+      this.#setAnchor(isMoving ? session.position_ms : null);
     } else if (type === 'playing' || type === 'resumed' || type === 'rebased' || (type === 'seeked' && event.due_ns)) {
       this.#setAnchor(event.position_ms);
-    } else if (type === 'paused' || type === 'buffering' || type === 'ended') {
+    } else if (isPause(event)) {
       this.#setAnchor(null);
     }
     this.#handlers.onEvent(event);
@@ -132,6 +136,7 @@ export class ElementPlayer {
   #takeLink(link) {
     const isBack = link.connected && !this.#connected && this.#audio.error !== null;
     this.#connected = link.connected;
+    if (!link.connected) this.#setAnchor(null);
     if (isBack) this.#load();
     this.#handlers.onLink(link);
   }

@@ -1,4 +1,4 @@
-// The last ten seconds of decoded sound, as one channel, for measuring.
+// The last ten seconds of decoded sound since it last began, as one channel, for measuring.
 
 const SAMPLE_RATE = 48_000;
 const CAPACITY = 10 * SAMPLE_RATE;
@@ -17,9 +17,10 @@ export class RecentSound {
     this.#count = 0;
   }
 
-  /** The newest `seconds` of it, or less when there is less. */
+  /** The newest `seconds` of it; null when there is less. */
   last(seconds) {
-    const length = Math.max(0, Math.min(Math.round(seconds * SAMPLE_RATE), this.#count, CAPACITY));
+    const length = Math.max(0, Math.min(Math.round(seconds * SAMPLE_RATE), CAPACITY));
+    if (length > this.#count) return null;
     const from = this.#count - length;
     return Float32Array.from({ length }, (_, i) => this.#samples[(from + i) % CAPACITY]);
   }

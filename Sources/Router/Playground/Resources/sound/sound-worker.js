@@ -3,6 +3,7 @@
 // by a port of their own.
 
 import { Connection } from '../session/connection.js';
+import { isPause } from '../session/snapshot.js';
 import { forEachRecord } from '../session/timed-records.js';
 import { OpusDecoder } from './opus-decoder.js';
 import { PacketOrder } from './packet-order.js';
@@ -23,9 +24,6 @@ const STATS_INTERVAL_MS = 200;
 /** Events after which the old sound must not be heard any more. */
 const isCut = ({ type, reason }) =>
   type === 'seeked' || (type === 'ended' && reason !== 'finished');
-/** Events after which no sound follows for now. */
-const isPause = ({ type, engine }) =>
-  type === 'paused' || type === 'buffering' || type === 'ended' || (type === 'engine' && !engine.connected);
 
 /** Shown as an error of the server's would be. */
 const brokenMessage = {
@@ -47,7 +45,11 @@ const decoder = new OpusDecoder({
     recent.add(left, right);
     worklet.postMessage({ type: 'sound', left, right, ...about }, [left.buffer, right.buffer]);
   },
-  onMark: (mark) => worklet.postMessage(mark),
+  // The only mark is `drain`: no sound follows, and what was heard before says nothing about what comes.
+  onMark(mark) {
+    recent.clear();
+    worklet.postMessage(mark);
+  },
   onFailure: (error) => postMessage({ type: 'decoder-failed', message: error.message }),
 });
 
@@ -112,7 +114,10 @@ function start({ url, port }) {
 /** What the page can ask; each is answered with the same `id`. */
 const questions = {
   send: ({ command }) => connection.send(command),
-  dominantFrequency: ({ seconds }) => dominantFrequency(recent.last(seconds), 48_000),
+  dominantFrequency({ seconds }) {
+    const samples = recent.last(seconds);
+    return samples && dominantFrequency(samples, 48_000);
+  },
 };
 
 onmessage = async ({ data }) => {

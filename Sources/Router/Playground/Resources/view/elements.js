@@ -30,6 +30,9 @@ export function iconButton(name, label, onclick) {
 
 export const byId = (id) => document.getElementById(id);
 
+/** For when what has the keyboard's focus is about to go. */
+export const passFocus = () => byId('play-pause').focus({ preventScroll: true });
+
 /** Writes only what has changed, so that screen readers and the layout are left in peace. */
 export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;

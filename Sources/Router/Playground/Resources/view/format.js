@@ -52,6 +52,10 @@ export function sourcePlace(url) {
   return folder || 'Library';
 }
 
+/** A hint without what is meant for programmers: "the Router keeps trying; GET /health says when it is back". */
+export const hintForPeople = (hint = '') =>
+  hint.split('; ').filter((part) => !/\b(GET|POST|DELETE) \//.test(part)).join('; ');
+
 function hostOf(url) {
   if (!/^https?:/i.test(url)) return null;
   try {

@@ -2,7 +2,7 @@
 
 import { listMedia } from '../session/media.js';
 import { byId, icon, iconButton, make } from './elements.js';
-import { fileKind, fileTitle, sizeLabel } from './format.js';
+import { fileKind, fileTitle, hintForPeople, sizeLabel } from './format.js';
 
 export class Library {
   /** The first file of the folder shown, if any. */
@@ -26,17 +26,20 @@ export class Library {
     this.#list.setAttribute('aria-busy', 'false');
     this.#isMissing = listing.error !== undefined;
     if (this.#isMissing) {
-      this.#say(listing.error.message, listing.error.hint);
+      this.#say(listing.error.message, hintForPeople(listing.error.hint));
       return;
     }
     this.#path = path;
     this.firstURL = listing.entries.find(({ kind }) => kind === 'file')?.url ?? null;
+    const hadFocus = [this.#list, byId('crumbs')].some((part) => part.contains(document.activeElement));
     this.#showCrumbs();
     this.#list.replaceChildren(...listing.entries.map((entry) => this.#row(entry)));
     this.mark(this.#playingURL);
     if (listing.entries.length === 0) this.#sayEmpty();
     else if (listing.truncated) this.#say('There are more files here than are shown.', 'Play them by their media: address.');
     else this.#note.hidden = true;
+    // What was pressed is gone; the keyboard goes on in the folder it opened.
+    if (hadFocus) (this.#list.querySelector('button') ?? byId('library-refresh')).focus();
   }
 
   /** The server is there, perhaps again. */

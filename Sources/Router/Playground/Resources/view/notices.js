@@ -1,6 +1,7 @@
 // What the page says about trouble: a banner while a connection is gone, and messages that pass.
 
 import { byId, iconButton, make, setText } from './elements.js';
+import { hintForPeople } from './format.js';
 
 const SHOWN_MS = 9000;
 const MAX_SHOWN = 3;
@@ -15,7 +16,7 @@ export class Notices {
 
   /** Shows an error object's `message` and `hint`. */
   error({ message, hint, local }) {
-    this.#toast('error', message, hint, local);
+    this.#toast('error', message, hintForPeople(hint), local);
   }
 
   info(message, ...children) {
@@ -32,7 +33,7 @@ export class Notices {
     state.dataset.state = connected ? 'connected' : 'reconnecting';
     setText(state, connected ? 'Connected' : 'Reconnecting…');
     this.#linkText = connected ? '' : 'The connection to the server is gone. '
-      + (attempt > FIRST_ATTEMPTS ? 'It is tried again every second; ' : 'Trying again; ')
+      + (attempt > FIRST_ATTEMPTS ? 'It is tried again twice a second; ' : 'Trying again; ')
       + 'the sound goes on by itself when the server answers.';
     if (connected) {
       clearTimeout(this.#bannerTimer);

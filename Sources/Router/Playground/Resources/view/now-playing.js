@@ -21,13 +21,15 @@ export class NowPlaying {
   }
 }
 
-function phase({ state, buffering, url, engine }) {
+function phase({ state, buffering, hasPlayed, url, engine }) {
   if (!engine.connected) return 'The engine is away';
   switch (state) {
     case 'extracting': return 'Opening…';
     case 'streaming': return buffering ? 'Waiting for the source…' : 'Now playing';
     case 'paused': return 'Paused';
-    default: return url ? 'Last played' : 'Nothing is playing';
+    default:
+      if (!url) return 'Nothing is playing';
+      return hasPlayed ? 'Last played' : 'Not played';
   }
 }
 

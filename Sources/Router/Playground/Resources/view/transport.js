@@ -1,8 +1,10 @@
 // The player's controls: play, pause, stop, skip, seek, volume, mute, and their keys.
 
-import { byId, setText } from './elements.js';
+import { byId, passFocus, setText } from './elements.js';
 import { spokenTime, timeLabel } from './format.js';
 
+/** The last packet of a track begins this long before its end; at the end itself there is nothing to play. */
+const LAST_PACKET_MS = 20;
 const KEY_SEEK_MS = 5000;
 /** Key presses in a row become one seek. */
 const SEEK_GATHER_MS = 160;
@@ -10,6 +12,8 @@ const SEEK_GATHER_MS = 160;
 const VOLUME_INTERVAL_MS = 120;
 /** The seek bar moves this often: smooth enough for its length. */
 const REFRESH_MS = 100;
+/** What the big button does in each state; otherwise it plays. */
+const TOGGLE_LABELS = { streaming: 'Pause', extracting: 'Stop opening' };
 const TYPES_TEXT = 'input:not([type=range]), textarea, select';
 
 export class Transport {
@@ -65,14 +69,14 @@ export class Transport {
     this.#snapshot = snapshot;
     const { state } = snapshot;
     const isActive = state !== 'idle';
-    const isPlaying = state === 'streaming' || state === 'extracting';
     const button = byId('play-pause');
-    button.dataset.state = isPlaying ? 'playing' : 'stopped';
-    button.setAttribute('aria-label', isPlaying ? 'Pause' : 'Play');
-    button.title = isPlaying ? 'Pause (space)' : 'Play (space)';
-    byId('stop').disabled = !isActive;
-    byId('skip').disabled = !isActive && snapshot.queue.tracks.length === 0;
-    this.#seek.disabled = !isActive || state === 'extracting' || snapshot.durationMs === null;
+    const label = TOGGLE_LABELS[state] ?? 'Play';
+    button.dataset.state = state;
+    button.setAttribute('aria-label', label);
+    button.title = `${label} (space)`;
+    setDisabled(byId('stop'), !isActive);
+    setDisabled(byId('skip'), !isActive && snapshot.queue.tracks.length === 0);
+    setDisabled(this.#seek, !isActive || state === 'extracting' || snapshot.durationMs === null);
     this.#seek.classList.toggle('is-busy', state === 'extracting' || snapshot.buffering);
     if (!this.#isSettingVolume) this.#volume.value = snapshot.volume;
     this.#showVolume();
@@ -84,6 +88,7 @@ export class Transport {
     if (state === 'idle') this.#playSomething();
     else if (state === 'paused') this.#ask({ type: 'resume' });
     else if (state === 'streaming') this.#ask({ type: 'pause' });
+    else if (state === 'extracting') this.#ask({ type: 'stop' });
   }
 
   #toggleMute() {
@@ -107,7 +112,7 @@ export class Transport {
 
   #seekTo(positionMs) {
     const durationMs = this.#snapshot.durationMs ?? 0;
-    this.#wantedMs = Math.max(0, Math.min(positionMs, durationMs));
+    this.#wantedMs = Math.max(0, Math.min(positionMs, durationMs - LAST_PACKET_MS));
     this.#showPosition();
     clearTimeout(this.#seekTimer);
     this.#seekTimer = setTimeout(async () => {
@@ -134,8 +139,8 @@ export class Transport {
     this.#volumeTimer = 0;
     const level = this.volume;
     this.#snapshot.volume = level;
-    // An idle session has no volume yet; the next track is played at this one.
-    if (this.#snapshot.state !== 'idle') await this.#ask({ type: 'volume', level });
+    // While nothing plays too: what the queue starts, or somebody else, is played at this level.
+    await this.#ask({ type: 'volume', level });
     if (!this.#volumeTimer) this.#isSettingVolume = false;
   }
 
@@ -171,4 +176,10 @@ export class Transport {
       this.#seekTo((this.#wantedMs ?? this.positionMs) + (key === 'ArrowLeft' ? -KEY_SEEK_MS : KEY_SEEK_MS));
     }
   }
+}
+
+/** A control that is disabled loses the keyboard's focus: the big button takes it. */
+function setDisabled(control, isDisabled) {
+  if (isDisabled && control === document.activeElement) passFocus();
+  control.disabled = isDisabled;
 }

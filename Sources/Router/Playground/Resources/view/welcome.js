@@ -1,7 +1,7 @@
 // The invitation to a newcomer: the sample pieces, one press from sounding.
 
 import { listMedia } from '../session/media.js';
-import { byId, icon, make } from './elements.js';
+import { byId, icon, make, passFocus } from './elements.js';
 import { fileTitle } from './format.js';
 
 const SAMPLES_FOLDER = 'samples';
@@ -29,6 +29,8 @@ export class Welcome {
   }
 
   show(isWanted) {
-    byId('welcome').hidden = !isWanted;
+    const welcome = byId('welcome');
+    if (!isWanted && welcome.contains(document.activeElement)) passFocus();
+    welcome.hidden = !isWanted;
   }
 }
