@@ -23,6 +23,7 @@ package struct AudioEngineApplication: Sendable {
   /// Runs until a signal asks for the end.
   package func run() async throws {
     antiphon_limit_heap_arenas(Self.heapArenaCount)
+    LibavError.silenceLog()
     let mediaRoot: MediaRoot? =
       if let path = configuration.mediaRootPath { try MediaRoot(path) } else { nil }
     let pacer = Pacer()
@@ -70,7 +71,14 @@ package struct AudioEngineApplication: Sendable {
           pacer.timelineChanged(timeline)
         })
       let submitted = MonotonicClock.nowNanoseconds
-      try workers.submit { producer.produce(timeline, submittedNanoseconds: submitted) }
+      do throws(ErrorReport) {
+        try workers.submit { producer.produce(timeline, submittedNanoseconds: submitted) }
+      } catch {
+        // Another session may have found the timeline in the meantime.
+        timeline.finish(failure: error)
+        pacer.timelineChanged(timeline)
+        throw error
+      }
     }
   }
 
@@ -86,11 +94,11 @@ package struct AudioEngineApplication: Sendable {
         }
         logger.info("listening on http://\(ip):\(port)")
       }, logger: Self.quiet(logger))
-    let group = ServiceGroup(
-      configuration: .init(
-        services: [application], gracefulShutdownSignals: [.sigterm, .sigint], logger: Self.quiet(logger)))
+    var group = ServiceGroupConfiguration(
+      services: [application], gracefulShutdownSignals: [.sigterm, .sigint], logger: Self.quiet(logger))
+    group.maximumGracefulShutdownDuration = .seconds(4)
     do {
-      try await group.run()
+      try await ServiceGroup(configuration: group).run()
     } catch let error as IOError where error.errnoCode == EADDRINUSE {
       throw ErrorReport(
         .internal, "\(configuration.httpHost):\(configuration.httpPort) is in use by another program",

@@ -9,8 +9,10 @@ extension DataPlane: EngineLinkDelegate {
     unconfirmed = Set(store.sessions.values.filter { $0.state != .idle }.map(\.id))
     announceEngine()
     for snapshot in hello.sessions { adopt(snapshot) }
-    // hello has room for some sessions only; where it names none there are none.
-    guard !hello.sessions.isEmpty else { return seeToUnconfirmed(isSameEngine: isSameEngine) }
+    // Where hello is not full it names every session.
+    guard hello.sessions.count >= WireLimits.maximumHelloSessions else {
+      return seeToUnconfirmed(isSameEngine: isSameEngine)
+    }
     let wait = TimeAmount.milliseconds(RouterLimits.listingMilliseconds)
     eventLoop.assumeIsolated().scheduleTask(in: wait) { [weak self] in
       self?.seeToUnconfirmed(isSameEngine: isSameEngine)

@@ -24,6 +24,10 @@ public enum WireLimits {
   /// An event line, without its newline. Larger than a command: `hello` lists every session.
   public static let maximumEventByteCount = 1_048_576
 
+  /// Sessions in `hello` itself, so that it stays below an event's limit with the longest URLs; further ones
+  /// follow, each as `status`.
+  public static let maximumHelloSessions = 50
+
   /// The most characters of a `request_id`.
   public static let maximumRequestIDLength = 128
 

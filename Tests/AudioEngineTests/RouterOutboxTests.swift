@@ -88,6 +88,34 @@ private final class Pipe {
     #expect(try decode(pipe.taken) == ["dropped 5", "paused", "b", "a", "a"])
   }
 
+  @Test func `what is lost after an event is counted after it, in one number`() throws {
+    var outbox = RouterOutbox()
+    let pipe = Pipe()
+    let second: UInt64 = 1_000_000_000
+    _ = outbox.send(try batch("a", packets: 3, event: true), to: me, nowNanoseconds: 0, write: pipe.write)
+    _ = outbox.send(try batch("a", packets: 4), to: me, nowNanoseconds: second, write: pipe.write)
+    for step in 0..<4 {
+      let now = 3 * second + UInt64(step) * second / 4
+      _ = outbox.send(try batch("a", packets: 1), to: me, nowNanoseconds: now, write: pipe.write)
+    }
+    pipe.allowance = .max
+    let result = outbox.flush(write: pipe.write)
+    #expect(result == .drained)
+    #expect(try decode(pipe.taken) == ["dropped 3", "paused", "dropped 4", "a", "a", "a", "a"])
+  }
+
+  @Test func `a count outlives a queue that was emptied`() throws {
+    var outbox = RouterOutbox()
+    let pipe = Pipe()
+    let second: UInt64 = 1_000_000_000
+    _ = outbox.send(try batch("a", packets: 2), to: me, nowNanoseconds: 0, write: pipe.write)
+    _ = outbox.send(try batch("b", packets: 1), to: me, nowNanoseconds: 3 * second, write: pipe.write)
+    pipe.allowance = .max
+    _ = outbox.flush(write: pipe.write)
+    _ = outbox.send(try batch("a", packets: 1), to: me, nowNanoseconds: 3 * second, write: pipe.write)
+    #expect(try decode(pipe.taken) == ["b", "dropped 2", "a"])
+  }
+
   @Test func `an answer reaches its asker alone, in order`() throws {
     var batch = try batch("a", packets: 1)
     batch.append(EngineEvent(.dropped(count: 7)), to: RouterConnection.ID(number: 2))

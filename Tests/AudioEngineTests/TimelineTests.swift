@@ -113,6 +113,7 @@ private func read(_ cursor: inout Timeline.Cursor) -> [UInt8]? {
     #expect(first.timeline === second.timeline)
     _ = consume first
     _ = consume second
+    store.finishReleases()
     _ = try store.acquire(key)
     #expect(productions.load(ordering: .relaxed) == 1)
     _ = try store.acquire(TrackKey(source: .file(path: "a"), volume: 0.5))
@@ -131,9 +132,10 @@ private func read(_ cursor: inout Timeline.Cursor) -> [UInt8]? {
   @Test func `the least recently used timeline is forgotten first`() throws {
     // 40 packets of up to 1,276 bytes are two or three segments of 16 KiB.
     let store = makeStore(limit: 150_000, packets: 40)
-    for name in ["a", "b", "c"] { _ = try store.acquire(TrackKey(source: .file(path: name))) }
-    _ = try store.acquire(TrackKey(source: .file(path: "a")))
-    for name in ["d", "e"] { _ = try store.acquire(TrackKey(source: .file(path: name))) }
+    for name in ["a", "b", "c", "a", "d", "e"] {
+      _ = try store.acquire(TrackKey(source: .file(path: name)))
+      store.finishReleases()
+    }
     let before = store.statistics
     #expect(before.bytes < 150_000)
     _ = try store.acquire(TrackKey(source: .file(path: "b")))
@@ -147,6 +149,7 @@ private func read(_ cursor: inout Timeline.Cursor) -> [UInt8]? {
     let timeline = try #require(seen.withLock { $0 })
     #expect(!timeline.isCancelled)
     _ = consume lease
+    store.finishReleases()
     #expect(timeline.isCancelled)
     #expect(store.statistics.timelines == 0)
   }
@@ -157,6 +160,7 @@ private func read(_ cursor: inout Timeline.Cursor) -> [UInt8]? {
     }
     let error = #expect(throws: ErrorReport.self) { try store.acquire(TrackKey(source: .file(path: "a"))) }
     #expect(error?.code == .workersExhausted)
+    store.finishReleases()
     #expect(store.statistics.timelines == 0)
   }
 }

@@ -3,6 +3,14 @@ import WireProtocol
 
 /// Compressed packets to PCM. Owns libavcodec's context and one frame.
 struct Decoder: ~Copyable {
+  /// What may be decoded: audio codecs of everyday files.
+  static let codecs =
+    "mp3float,mp3,mp2float,mp2,mp1float,mp1,aac,aac_latm,flac,vorbis,opus,alac,wavpack,ape,tta,mpc7,mpc8,"
+    + "ac3,eac3,wmav1,wmav2,wmapro,wmalossless,amrnb,amrwb,gsm,gsm_ms,adpcm_ms,adpcm_ima_wav,"
+    + "pcm_alaw,pcm_mulaw,pcm_u8,pcm_s8,pcm_s16le,pcm_s16be,pcm_s24le,pcm_s24be,pcm_s32le,pcm_s32be,"
+    + "pcm_f32le,pcm_f32be,pcm_f64le,pcm_f64be,pcm_dvd,pcm_bluray"
+  private static let codecNames = Set(codecs.split(separator: ",").map(String.init))
+
   // Safe: made in `init`, used only by the worker that owns this value, freed in `deinit`.
   private let context: UnsafeMutablePointer<AVCodecContext>
   private let frame: UnsafeMutablePointer<AVFrame>
@@ -11,7 +19,9 @@ struct Decoder: ~Copyable {
   init(_ stream: UnsafeMutablePointer<AVStream>) throws(ErrorReport) {
     let parameters = stream.pointee.codecpar!
     let name = String(cString: avcodec_get_name(parameters.pointee.codec_id))
-    guard let codec = avcodec_find_decoder(parameters.pointee.codec_id) else {
+    guard let codec = avcodec_find_decoder(parameters.pointee.codec_id),
+      Self.codecNames.contains(String(cString: codec.pointee.name))
+    else {
       throw ErrorReport(.sourceNotAudio, "there is no decoder for \(name)", stage: .decode)
     }
     var context = avcodec_alloc_context3(codec)

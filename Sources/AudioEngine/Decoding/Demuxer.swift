@@ -15,6 +15,7 @@ struct Demuxer: ~Copyable {
   private let packet: UnsafeMutablePointer<AVPacket>
   private let bridge: Unmanaged<InputBridge>
   private let stream: UnsafeMutablePointer<AVStream>
+  private var isPutBack = false
 
   /// Opens a source and finds its audio stream.
   ///
@@ -76,10 +77,15 @@ struct Demuxer: ~Copyable {
       // An MP3's duration counts the encoder's delay, which its start time tells and nobody hears.
       let isMP3 = String(cString: context.pointee.iformat.pointee.name) == "mp3"
       let delay = isMP3 && stream.pointee.start_time > 0 ? stream.pointee.start_time : 0
-      return Int((seconds(stream.pointee.duration - delay) * 1000).rounded())
+      return Self.milliseconds(seconds(stream.pointee.duration &- delay))
     }
     let duration = context.pointee.duration
-    return duration > 0 ? Int(duration / 1000) : nil
+    return duration > 0 ? Self.milliseconds(Double(duration) / Double(AV_TIME_BASE)) : nil
+  }
+
+  /// nil for what no position can express: a file may say anything.
+  private static func milliseconds(_ seconds: Double) -> Int? {
+    UInt32(exactly: (seconds * 1000).rounded()).map(Int.init)
   }
 
   /// Whether the duration was only guessed from the bit rate.
@@ -119,6 +125,10 @@ struct Demuxer: ~Copyable {
   ///
   /// - Throws: what the input failed with, or `source_corrupt`.
   mutating func next() throws(ErrorReport) -> Packet? {
+    if isPutBack {
+      isPutBack = false
+      return Packet(pointer: packet, seconds: time(packet.pointee.pts))
+    }
     while true {
       av_packet_unref(packet)
       let status = av_read_frame(context, packet)
@@ -132,11 +142,15 @@ struct Demuxer: ~Copyable {
     }
   }
 
+  /// Has `next` give the packet that it gave last once more.
+  mutating func putBack() { isPutBack = true }
+
   /// Goes to the last point at or before a position from which decoding can begin.
   mutating func seek(toMilliseconds position: Int) throws(ErrorReport) {
     let base = stream.pointee.time_base
     let start = stream.pointee.start_time == antiphon_av_nopts ? 0 : stream.pointee.start_time
-    let target = start + Int64((Double(position) / 1000 * Double(base.den) / Double(base.num)).rounded(.down))
+    let target =
+      start &+ Int64((Double(position) / 1000 * Double(base.den) / Double(base.num)).rounded(.down))
     let status = av_seek_frame(context, stream.pointee.index, target, AVSEEK_FLAG_BACKWARD)
     guard status >= 0 else {
       throw ErrorReport(
@@ -149,7 +163,7 @@ struct Demuxer: ~Copyable {
   func time(_ stamp: Int64) -> Double? {
     guard stamp != antiphon_av_nopts else { return nil }
     let start = stream.pointee.start_time
-    return seconds(start == antiphon_av_nopts ? stamp : stamp - start)
+    return seconds(start == antiphon_av_nopts ? stamp : stamp &- start)
   }
 
   private func seconds(_ stamp: Int64) -> Double {
@@ -159,7 +173,8 @@ struct Demuxer: ~Copyable {
   private func tag(_ name: String, _ dictionary: OpaquePointer?) -> String? {
     guard let entry = av_dict_get(dictionary, name, nil, 0) else { return nil }
     let text = String(cString: entry.pointee.value)
-    return text.isEmpty ? nil : String(text.prefix(200))
+    // By scalars: a character may be made of any number of them.
+    return text.isEmpty ? nil : String(String.UnicodeScalarView(text.unicodeScalars.prefix(200)))
   }
 }
 
@@ -195,6 +210,7 @@ extension Demuxer {
     var options: OpaquePointer?
     defer { av_dict_free(&options) }
     av_dict_set(&options, "format_whitelist", formats, 0)
+    av_dict_set(&options, "codec_whitelist", Decoder.codecs, 0)
     av_dict_set(&options, "protocol_whitelist", "none", 0)
     av_dict_set(&options, "probesize", String(probeByteCount), 0)
     // No file name is given: what a source is follows from its bytes alone.
@@ -209,7 +225,7 @@ extension Demuxer {
     guard status >= 0 else { throw report(status, bridge) }
     let index = av_find_best_stream(context, AVMEDIA_TYPE_AUDIO, -1, -1, nil, 0)
     guard index >= 0, let stream = context.pointee.streams[Int(index)],
-      stream.pointee.codecpar.pointee.sample_rate > 0,
+      Resampler.rates.contains(stream.pointee.codecpar.pointee.sample_rate),
       stream.pointee.codecpar.pointee.ch_layout.nb_channels > 0
     else {
       if let failure = bridge.failure { throw failure }

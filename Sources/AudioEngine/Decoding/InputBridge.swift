@@ -19,6 +19,7 @@ final class InputBridge {
   func read(into destination: UnsafeMutableRawBufferPointer) -> Int32 {
     do {
       let count = try input.read(into: destination)
+      failure = nil
       return count == 0 ? antiphon_averror_eof : Int32(count)
     } catch {
       failure = error

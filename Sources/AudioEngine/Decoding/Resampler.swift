@@ -5,6 +5,8 @@ import WireProtocol
 struct Resampler: ~Copyable {
   static let sampleRate = 48_000
   static let channelCount = 2
+  /// Source rates, in Hz: below, one second of a file would become minutes of work.
+  static let rates: ClosedRange<Int32> = 4_000...768_000
 
   /// What a frame has that the context must be made for.
   struct Format: Equatable {
@@ -29,6 +31,10 @@ struct Resampler: ~Copyable {
   /// - Throws: `source_corrupt` for a rate or layout that cannot be converted.
   init(for frame: UnsafeMutablePointer<AVFrame>) throws(ErrorReport) {
     format = Format(frame)
+    guard Self.rates.contains(format.rate) else {
+      throw ErrorReport(
+        .sourceCorrupt, "the source changes to \(format.rate) Hz", hint: "check the file", stage: .decode)
+    }
     var input = AVChannelLayout()
     if format.layoutMask == 0 {
       av_channel_layout_default(&input, format.channelCount)

@@ -30,7 +30,7 @@ struct TranscodePipeline: PacketPipeline, ~Copyable {
     startSeconds = Double(startMilliseconds) / 1000
     samplesToSkip = startMilliseconds == 0 ? 0 : nil
     let length = endSeconds.map { ($0 - Double(startMilliseconds) / 1000) * Double(Resampler.sampleRate) }
-    sampleLimit = length.map { max(0, Int($0.rounded())) } ?? .max
+    sampleLimit = length.flatMap { Int(exactly: $0.rounded()) }.map { max(0, $0) } ?? .max
   }
 
   mutating func advance(
@@ -42,7 +42,11 @@ struct TranscodePipeline: PacketPipeline, ~Copyable {
     while let frame = decoder.receive() {
       if samplesToSkip == nil {
         let seconds = demuxer.time(frame.pointee.best_effort_timestamp) ?? 0
-        let skip = Int(((startSeconds - seconds) * Double(Resampler.sampleRate)).rounded())
+        let samples = ((startSeconds - seconds) * Double(Resampler.sampleRate)).rounded()
+        guard let skip = Int(exactly: samples) else {
+          throw ErrorReport(
+            .sourceCorrupt, "a time stamp says \(seconds) s", hint: "check the file", stage: .decode)
+        }
         guard skip >= -OpusEncoder.frameSampleCount else { return .landedBehind }
         samplesToSkip = max(0, skip)
       }
@@ -63,12 +67,12 @@ struct TranscodePipeline: PacketPipeline, ~Copyable {
   }
 
   private mutating func resample(_ frame: UnsafeMutablePointer<AVFrame>) throws(ErrorReport) {
+    let start = pending.count
     // A stream may change its format in the middle: what is inside the old resampler comes first.
     if resampler?.format != Resampler.Format(frame) {
       resampler?.convert(nil, into: &pending)
       resampler = try Resampler(for: frame)
     }
-    let start = pending.count
     resampler?.convert(frame, into: &pending)
     skip(from: start)
   }

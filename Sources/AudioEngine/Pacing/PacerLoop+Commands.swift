@@ -114,7 +114,14 @@ extension PacerLoop {
     let start = session.request.startMilliseconds
     if session.cursor.timeline.covers(positionMilliseconds: start) {
       session.cursor.move(to: session.cursor.timeline.packetIndex(atMilliseconds: start))
+      session.bufferingSinceNanoseconds = nil
       emit(.playing(anchor(session)), session.id)
+      // A change of volume that was prepared for the end of this round is wanted at its beginning now.
+      if let pending = session.pending, case .volume(let level) = pending.purpose {
+        session.pending = nil
+        requestMove(
+          session, .volume(level), inquiry: pending.inquiry, startMilliseconds: start, volume: level)
+      }
     } else {
       requestMove(session, .loop, inquiry: nil, startMilliseconds: start, volume: session.volume)
     }
@@ -199,6 +206,8 @@ extension PacerLoop {
       stopStreaming(session)
       emit(
         .paused(positionMilliseconds: session.cursor.positionMilliseconds), session.id, answering: inquiry)
+      // A volume that waited for a tick to be spliced in at waits no more.
+      advanceMove(session)
     case .resume:
       try session.machine.resume()
       startStreaming(session)
@@ -220,7 +229,7 @@ extension PacerLoop {
     }
     supersedeMove(session)
     let timeline = session.cursor.timeline
-    if timeline.covers(positionMilliseconds: position) {
+    if timeline.hasPacket(atMilliseconds: position) {
       session.cursor.move(to: timeline.packetIndex(atMilliseconds: position))
       announceSeek(session, inquiry)
     } else {
@@ -257,6 +266,7 @@ extension PacerLoop {
     _ session: Session, _ purpose: PendingMove.Purpose, inquiry: Inquiry?, startMilliseconds: Int,
     volume: Double
   ) {
+    supersedeMove(session)
     moveCount += 1
     session.pending = PendingMove(number: moveCount, purpose: purpose, inquiry: inquiry)
     let packet = WireLimits.packetDurationMilliseconds
@@ -284,13 +294,16 @@ extension PacerLoop {
   }
 
   /// Looks whether the other timeline has what a move waits for.
-  private func advanceMove(_ session: Session) {
+  func advanceMove(_ session: Session) {
     guard let pending = session.pending, let lease = pending.lease else { return }
     switch (lease.timeline.phase, pending.purpose) {
     case (.opening, _): return
     case (.failed, _): failMove(session, lease.timeline.failure ?? .superseded)
-    // While it streams, the splice is made at a tick.
+    // While it streams, the splice is made at a tick; and a place that comes in a moment is waited for.
     case (_, .volume) where session.nextTick != nil: return
+    case (.producing, .seek(let position))
+    where session.nextTick != nil && !lease.timeline.hasPacket(atMilliseconds: position):
+      lease.timeline.isWanted(atMilliseconds: position)
     case (_, .volume): finishVolume(session, pending, lease)
     case (_, .seek(let position)):
       session.pending = nil
@@ -300,7 +313,7 @@ extension PacerLoop {
       session.pending = nil
       session.move(to: lease, positionMilliseconds: session.request.startMilliseconds)
       session.bufferingSinceNanoseconds = nil
-      emit(.playing(anchor(session)), session.id)
+      if session.nextTick != nil { emit(.playing(anchor(session)), session.id) }
     }
   }
 
@@ -308,8 +321,7 @@ extension PacerLoop {
   func finishVolumeMove(_ session: Session) {
     guard let pending = session.pending, case .volume = pending.purpose, let lease = pending.lease,
       lease.timeline.phase != .opening,
-      lease.timeline.packetIndex(atMilliseconds: session.cursor.positionMilliseconds)
-        < lease.timeline.packetCount
+      lease.timeline.hasPacket(atMilliseconds: session.cursor.positionMilliseconds)
     else { return }
     finishVolume(session, pending, lease)
   }

@@ -9,12 +9,15 @@ final class PacerLoop {
   private struct Link {
     let connection: RouterConnection
     var outbox = RouterOutbox()
+    /// Sessions that `hello` had no room for and that it is still to be told of.
+    var unlisted: ArraySlice<SessionID>
   }
 
   private static let stuckNanoseconds: UInt64 = 10_000_000_000
-  /// Sessions in `hello` itself, so that it stays below an event's limit with the longest URLs; the others
-  /// follow at once as `status`.
-  private static let maximumHelloSessions = 50
+  private static let sessionsListedARound = 32
+  /// How late a session may begin, in ticks, to share a round, and with how many at most.
+  private static let shareableTicks: UInt64 = 3
+  private static let shareableSessions = 64
   private static let messagesBetweenTicks = 32
   private static let trimIntervalNanoseconds: UInt64 = 1_000_000_000
   /// Packets kept behind the last session of a timeline that will not be cached: seeking back within
@@ -66,6 +69,7 @@ final class PacerLoop {
         updateSessionCounts()
       }
       runDueTicks()
+      listSessions()
       flush()
       trimIfDue(now)
       wait()
@@ -106,6 +110,7 @@ final class PacerLoop {
     // A session that ends leaves its phase while this goes through a copy of it.
     for session in phases[Schedule.phase(of: tick)] where session.nextTick == tick {
       finishVolumeMove(session)
+      if case .seek = session.pending?.purpose { advanceMove(session) }
       send(session, now: now)
       if session.nextTick != nil { session.nextTick = tick + Schedule.ticksPerPacket }
     }
@@ -156,12 +161,26 @@ final class PacerLoop {
       dueNanoseconds: schedule.time(of: session.nextTick ?? schedule.nextTick))
   }
 
-  /// The session's next packet goes with the next tick.
+  /// The session's first packet goes out within the next 20 ms, mostly within 6 ms.
   func startStreaming(_ session: Session) {
-    session.nextTick = schedule.nextTick
+    let tick = startTick()
+    schedule.include(tick)
+    session.nextTick = tick
     session.bufferingSinceNanoseconds = nil
-    phases[Schedule.phase(of: schedule.nextTick)].append(session)
+    phases[Schedule.phase(of: tick)].append(session)
     streamingCount += 1
+  }
+
+  /// A tick soon in which others are due already, since every round costs the same; where those are
+  /// many, or none is near, the one with the fewest.
+  private func startTick() -> UInt64 {
+    let first = schedule.firstTick(after: MonotonicClock.nowNanoseconds)
+    func sessionCount(_ tick: UInt64) -> Int { phases[Schedule.phase(of: tick)].count }
+    let near = (first..<first + Self.shareableTicks).first {
+      (1..<Self.shareableSessions).contains(sessionCount($0))
+    }
+    return near
+      ?? (first..<first + Schedule.ticksPerPacket).min { sessionCount($0) < sessionCount($1) } ?? first
   }
 
   func stopStreaming(_ session: Session) {
@@ -175,16 +194,28 @@ final class PacerLoop {
   // MARK: Connections
 
   func connect(_ connection: RouterConnection) {
-    links.append(Link(connection: connection))
-    let snapshots = sessions.values.map(snapshot)
+    // What has been put together so far was before it came: its first message is hello.
+    flush()
+    let ids = Array(sessions.keys)
+    links.append(Link(connection: connection, unlisted: ids.dropFirst(WireLimits.maximumHelloSessions)))
     let hello = Hello(
       startedAtMilliseconds: startedAtMilliseconds, nowNanoseconds: MonotonicClock.nowNanoseconds,
-      limits: limits, sessions: Array(snapshots.prefix(Self.maximumHelloSessions)))
+      limits: limits,
+      sessions: ids.prefix(WireLimits.maximumHelloSessions).compactMap { sessions[$0].map(snapshot) })
     batch.append(EngineEvent(.hello(hello)), to: connection.id)
-    for snapshot in snapshots.dropFirst(Self.maximumHelloSessions) {
-      batch.append(EngineEvent(.status(snapshot), sessionID: snapshot.sessionID), to: connection.id)
-    }
     pacer.statistics.update { $0.connections = links.count }
+  }
+
+  /// Tells new connections of further sessions, a few a round, so that nobody's packet is late for it.
+  private func listSessions() {
+    for index in links.indices where !links[index].unlisted.isEmpty {
+      for id in links[index].unlisted.prefix(Self.sessionsListedARound) {
+        guard let session = sessions[id] else { continue }
+        batch.append(
+          EngineEvent(.status(snapshot(session)), sessionID: id), to: links[index].connection.id)
+      }
+      links[index].unlisted = links[index].unlisted.dropFirst(Self.sessionsListedARound)
+    }
   }
 
   func disconnect(_ id: RouterConnection.ID) {
@@ -219,8 +250,9 @@ final class PacerLoop {
     for link in links where !link.outbox.isEmpty {
       pollDescriptors.append(pollfd(fd: link.connection.descriptor, events: Int16(POLLOUT), revents: 0))
     }
-    pacer.wait(
-      until: streamingCount > 0 ? schedule.time(of: schedule.nextTick) : nil, descriptors: &pollDescriptors)
+    var deadline = streamingCount > 0 ? schedule.time(of: schedule.nextTick) : nil
+    if links.contains(where: { !$0.unlisted.isEmpty }) { deadline = MonotonicClock.nowNanoseconds }
+    pacer.wait(until: deadline, descriptors: &pollDescriptors)
   }
 
   /// Frees what every session of a timeline that will not be cached has played.

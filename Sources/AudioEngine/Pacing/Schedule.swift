@@ -23,6 +23,16 @@ package struct Schedule {
 
   package mutating func advance() { nextTick += 1 }
 
+  /// The first tick that has not been worked on and is not in the past. Ticks that were passed over because
+  /// nothing was due in them can be used after all.
+  package func firstTick(after nowNanoseconds: UInt64) -> UInt64 {
+    guard nowNanoseconds >= baseNanoseconds else { return nextTick }
+    return (nowNanoseconds - baseNanoseconds) / Self.tickNanoseconds + 1
+  }
+
+  /// Makes sure that a tick is worked on.
+  package mutating func include(_ tick: UInt64) { nextTick = min(nextTick, tick) }
+
   /// With nothing due, the schedule goes on from now.
   package mutating func catchUpIdle(nowNanoseconds: UInt64) {
     guard nowNanoseconds > time(of: nextTick) else { return }

@@ -30,12 +30,15 @@ package struct WebAccess: Sendable {
 /// redirect checked anew, a limit on bytes and on waiting.
 final class HTTPInput: MediaInput {
   private static let maximumRedirects = 5
+  /// How many of the source's timeouts opening may take altogether.
+  private static let openingTimeouts = 3
 
   private let access: WebAccess
   private let permit: HeldPermit
   private var url: String
   private var transfer: HTTPTransfer?
   private var offset: Int64 = 0
+  private let openingDeadlineNanoseconds: UInt64
   private(set) var byteCount: Int64?
   private(set) var isSeekable = false
 
@@ -44,6 +47,8 @@ final class HTTPInput: MediaInput {
     self.url = url
     self.access = access
     self.permit = permit
+    openingDeadlineNanoseconds =
+      MonotonicClock.nowNanoseconds + UInt64(Self.openingTimeouts * access.timeoutSeconds) * 1_000_000_000
     let head = try request(from: 0)
     byteCount = head.headers.first(name: "content-length").flatMap(Int64.init)
     isSeekable = head.headers["accept-ranges"].contains("bytes") && byteCount != nil
@@ -57,6 +62,13 @@ final class HTTPInput: MediaInput {
 
   func read(into destination: UnsafeMutableRawBufferPointer) throws(ErrorReport) -> Int {
     guard let transfer else { return 0 }
+    // A server may send a byte now and then for ever; a worker is not its hostage.
+    if permit.isOpening, MonotonicClock.nowNanoseconds > openingDeadlineNanoseconds {
+      throw ErrorReport(
+        .sourceTimeout,
+        "the server sent too little to begin within \(Self.openingTimeouts * access.timeoutSeconds) s",
+        hint: "try again, or raise --source-timeout-seconds", stage: .probe)
+    }
     let count: Int
     if transfer.hasBytes {
       count = try transfer.read(
@@ -89,6 +101,8 @@ final class HTTPInput: MediaInput {
     defer { permit.unpause() }
     let head = try request(from: offset)
     guard head.status == 206 || offset == 0 else {
+      transfer?.close()
+      transfer = nil
       throw ErrorReport(
         .sourceUnreachable, "the server does not answer range requests", hint: "the source cannot be seeked",
         stage: .connect)
@@ -105,7 +119,13 @@ final class HTTPInput: MediaInput {
       let transfer = HTTPTransfer(
         url: url, host: host, address: try access.policy.resolve(host: host), offset: offset,
         timeoutSeconds: access.timeoutSeconds, eventLoopGroup: access.eventLoopGroup)
-      let head = try transfer.head(timeoutSeconds: access.timeoutSeconds, isCancelled: permit.isCancelled)
+      let head: HTTPTransfer.Head
+      do throws(ErrorReport) {
+        head = try transfer.head(timeoutSeconds: access.timeoutSeconds, isCancelled: permit.isCancelled)
+      } catch {
+        transfer.close()
+        throw error
+      }
       guard (300..<400).contains(head.status), let location = head.headers.first(name: "location") else {
         do {
           try check(head)

@@ -31,6 +31,7 @@ final class HTTPTransfer: Sendable {
   private static let waitSlice = DispatchTimeInterval.milliseconds(100)
 
   private let state = Mutex(State())
+  private let task = Mutex<Task<Void, Never>?>(nil)
   private let arrived = DispatchSemaphore(value: 0)
 
   /// Starts the request.
@@ -54,7 +55,7 @@ final class HTTPTransfer: Sendable {
     request.headers.add(name: "User-Agent", value: "Antiphon/\(WireLimits.softwareVersion)")
     request.headers.add(name: "Accept-Encoding", value: "identity")
     if offset > 0 { request.headers.add(name: "Range", value: "bytes=\(offset)-") }
-    Task { [self, request] in
+    let task = Task { [self, request] in
       do {
         let response = try await client.execute(request, deadline: .distantFuture)
         update {
@@ -72,6 +73,7 @@ final class HTTPTransfer: Sendable {
       }
       try? await client.shutdown()
     }
+    self.task.withLock { $0 = task }
   }
 
   /// The response's head.
@@ -110,8 +112,9 @@ final class HTTPTransfer: Sendable {
   /// Whether `read` would return at once.
   var hasBytes: Bool { state.withLock { !$0.chunks.isEmpty || $0.isFinished } }
 
-  /// The worker wants no more.
+  /// The worker wants no more: the request ends, wherever it is.
   func close() {
+    task.withLock { $0 }?.cancel()
     update {
       $0.isClosed = true
       $0.waitingWriter?.resume()

@@ -8,6 +8,7 @@ package struct MediaRoot: Sendable {
   package let path: String
   /// The most entries one listing shows.
   static let maximumListingCount = 2_000
+  private static let maximumListingByteCount = WireLimits.maximumEventByteCount / 2
 
   /// - Throws: `source_not_found` where the folder does not exist.
   package init(_ path: String) throws(ErrorReport) {
@@ -56,16 +57,26 @@ package struct MediaRoot: Sendable {
     defer { closedir(directory) }
     var entries: [MediaListing.Entry] = []
     while let item = readdir(directory) {
+      // A name that is not UTF-8 could not be written in JSON and asked for again.
       let name = withUnsafeBytes(of: item.pointee.d_name) { bytes in
-        String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+        String(validating: bytes.prefix { $0 != 0 }, as: UTF8.self)
       }
-      guard !name.hasPrefix("."), entries.count <= Self.maximumListingCount else { continue }
+      guard let name, !name.hasPrefix("."), entries.count <= Self.maximumListingCount else { continue }
       if let entry = entry(name, in: relativePath, descriptor: dirfd(directory)) { entries.append(entry) }
     }
     entries.sort { ($0.kind == .folder ? 0 : 1, $0.name) < ($1.kind == .folder ? 0 : 1, $1.name) }
-    return MediaListing(
-      path: relativePath, entries: Array(entries.prefix(Self.maximumListingCount)),
-      truncated: entries.count > Self.maximumListingCount)
+    let shown = Self.fitting(entries.prefix(Self.maximumListingCount))
+    return MediaListing(path: relativePath, entries: Array(shown), truncated: shown.count < entries.count)
+  }
+
+  /// As many entries as an event has room for.
+  private static func fitting(_ entries: ArraySlice<MediaListing.Entry>) -> ArraySlice<MediaListing.Entry> {
+    var byteCount = 0
+    return entries.prefix { entry in
+      // Twice: a character may have to be escaped; and what stands around the values.
+      byteCount += 2 * (entry.name.utf8.count + (entry.url?.utf8.count ?? 0)) + 64
+      return byteCount <= maximumListingByteCount
+    }
   }
 
   /// Opens what may lie below the root. A path that leads out by its own words is refused before anything

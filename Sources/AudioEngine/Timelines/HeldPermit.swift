@@ -15,6 +15,9 @@ final class HeldPermit {
   /// Whether the production is wanted no more.
   func isCancelled() -> Bool { timeline.isCancelled }
 
+  /// Whether nothing has been produced yet, so that someone waits for the opening.
+  var isOpening: Bool { timeline.phase == .opening }
+
   func acquire() {
     guard !isHeld else { return }
     permits.acquire(for: timeline)

@@ -74,6 +74,7 @@ package struct Producer: Sendable {
   }
 
   private func run(_ timeline: Timeline, _ opening: inout Opening) throws(ErrorReport) {
+    guard !timeline.isCancelled else { throw .superseded }
     let permit = HeldPermit(permits, timeline: timeline)
     let input = try open(timeline.key.source, permit)
     opening.openedNanoseconds = MonotonicClock.nowNanoseconds
@@ -105,13 +106,16 @@ package struct Producer: Sendable {
       var pipeline = PassthroughPipeline(startMilliseconds: start)
       let end = try drive(
         &pipeline, &demuxer, &writer, permit: permit, details, probed: opening.probedNanoseconds)
-      if end == .ended { return try checkEnd(demuxer, writer) }
+      switch end {
+      case .ended: return try checkEnd(demuxer, writer)
+      case .landedBehind: try demuxer.seek(toMilliseconds: 0)
+      case .goOn, .needsTranscoding: demuxer.putBack()
+      }
     }
     // From the start, or from where passing through ended.
     let transcodeStart = timeline.position(ofPacket: writer.count)
     if isPassthrough {
       details.isPassthrough = false
-      try demuxer.seek(toMilliseconds: max(0, transcodeStart - Self.seekLeadMilliseconds))
     }
     var pipeline = TranscodePipeline(
       decoder: try demuxer.makeDecoder(),

@@ -74,6 +74,12 @@ package final class Timeline: Sendable {
     }
   }
 
+  /// Whether the packet at a position is there to be read.
+  func hasPacket(atMilliseconds position: Int) -> Bool {
+    let index = packetIndex(atMilliseconds: position)
+    return index >= firstRetained.load(ordering: .relaxed) && index < packetCount
+  }
+
   /// The packet that holds a position of the source; negative before the timeline's start.
   package func packetIndex(atMilliseconds position: Int) -> Int {
     let offset = position - key.startMilliseconds
@@ -126,7 +132,7 @@ extension Timeline {
   /// Production ended: at the source's end, or with a reason before it.
   package func finish(failure: ErrorReport?) {
     details.withLock { $0.failure = failure }
-    let phase: Phase = packetCount > 0 ? .complete : .failed
+    let phase: Phase = track == nil ? .failed : .complete
     phaseValue.store(phase.rawValue, ordering: .releasing)
   }
 
@@ -159,6 +165,7 @@ extension Timeline {
     package init(_ timeline: Timeline, index: Int = 0) {
       self.timeline = timeline
       self.index = index
+      timeline.isWanted(at: index)
     }
 
     package var positionMilliseconds: Int { timeline.position(ofPacket: index) }
@@ -186,14 +193,13 @@ extension Timeline {
     package mutating func move(to index: Int) {
       self.index = index
       segment = nil
+      timeline.isWanted(at: index)
     }
 
     private mutating func advance(past byteCount: Int) {
       offset += 2 + byteCount
       index += 1
-      if index > timeline.furthestIndex.load(ordering: .relaxed) {
-        timeline.furthestIndex.store(index, ordering: .relaxed)
-      }
+      timeline.raiseFurthest(to: index)
     }
 
     /// Walks to the segment and offset of `index`: one hop a second of audio.
@@ -209,6 +215,20 @@ extension Timeline {
       }
       segment = current
     }
+  }
+
+  /// A session waits for a place.
+  func isWanted(atMilliseconds position: Int) { isWanted(at: packetIndex(atMilliseconds: position)) }
+
+  /// A cursor was put here: the producer reads ahead from here on, and a resting one is woken for it.
+  fileprivate func isWanted(at index: Int) {
+    raiseFurthest(to: index)
+    if index >= packetCount { wake.signal() }
+  }
+
+  /// Only the pacer's thread writes it.
+  fileprivate func raiseFurthest(to index: Int) {
+    if index > furthestIndex.load(ordering: .relaxed) { furthestIndex.store(index, ordering: .relaxed) }
   }
 
   /// Frees what lies wholly before a packet. Pacer's thread only.

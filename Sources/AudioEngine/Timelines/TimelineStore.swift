@@ -1,3 +1,4 @@
+import Dispatch
 import Synchronization
 import WireProtocol
 
@@ -20,6 +21,7 @@ package final class TimelineStore: Sendable {
 
   private let state = Mutex(State())
   private let cacheByteLimit: Int
+  private let releases = DispatchQueue(label: "antiphon.releases")
   private let produce: @Sendable (Timeline, TimelineStore) throws(ErrorReport) -> Void
 
   /// - Parameters:
@@ -41,7 +43,7 @@ package final class TimelineStore: Sendable {
     let (timeline, isNew): (Timeline, Bool) = state.withLock { state in
       state.uses += 1
       let index = state.entries[family]?.firstIndex {
-        $0.timeline.covers(positionMilliseconds: key.startMilliseconds)
+        $0.timeline.failure == nil && $0.timeline.covers(positionMilliseconds: key.startMilliseconds)
       }
       if let index {
         state.entries[family]![index].readers += 1
@@ -61,15 +63,23 @@ package final class TimelineStore: Sendable {
         try produce(timeline, self)
       } catch {
         // The lease goes with this scope, and with it the timeline that nobody fills.
-        timeline.finish(failure: error)
         throw error
       }
     }
     return lease
   }
 
+  /// The last lease may go on the pacer's thread, which is not kept waiting for a lock or for megabytes to
+  /// be freed.
+  fileprivate func releaseLater(_ timeline: Timeline) {
+    releases.async { [self] in release(timeline) }
+  }
+
+  /// Waits until every lease that has gone is seen to; for tests.
+  package func finishReleases() { releases.sync {} }
+
   /// Called when a lease goes: what is complete stays, what nobody hears is not produced on.
-  fileprivate func release(_ timeline: Timeline) {
+  private func release(_ timeline: Timeline) {
     state.withLock { state in
       let family = timeline.key.family
       guard let index = state.entries[family]?.firstIndex(where: { $0.timeline === timeline }) else { return }
@@ -161,5 +171,5 @@ package final class TimelineLease: Sendable {
     self.store = store
   }
 
-  deinit { store.release(timeline) }
+  deinit { store.releaseLater(timeline) }
 }

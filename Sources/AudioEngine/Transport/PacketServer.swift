@@ -128,8 +128,15 @@ package final class PacketServer: Sendable {
       close(descriptor)
       throw failure("belongs to an engine that runs", hint: "stop it, or give another path to --socket")
     }
-    // What is left there is the name of an engine that is gone.
-    unlink(path)
+    // What is left there is the name of an engine that is gone; anything else is somebody's.
+    var existing = stat()
+    if lstat(path, &existing) == 0 {
+      guard existing.st_mode & S_IFMT == S_IFSOCK else {
+        close(descriptor)
+        throw failure("is there already and is no socket", hint: "give another path to --socket")
+      }
+      unlink(path)
+    }
     let mask = umask(0o177)
     let isBound = withAddress(bind)
     let reason = String(cString: strerror(errno))

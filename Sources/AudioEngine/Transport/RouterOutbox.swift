@@ -7,10 +7,32 @@ import WireProtocol
 /// next message of that session. Events are never dropped.
 package struct RouterOutbox {
   private struct Pending {
-    var audioOf: SessionID?
-    var eventOf: SessionID?
+    enum Kind {
+      case audio(SessionID)
+      case event(SessionID?)
+      /// Says how many packets of a session are missing here.
+      case dropped(SessionID, count: Int)
+    }
+
+    var kind: Kind
     var bytes: [UInt8]
     var enqueuedNanoseconds: UInt64
+
+    var sessionID: SessionID? {
+      switch kind {
+      case .audio(let id), .dropped(let id, _): id
+      case .event(let id): id
+      }
+    }
+
+    var isAudio: Bool { if case .audio = kind { true } else { false } }
+
+    static func dropped(_ count: Int, of id: SessionID, enqueuedNanoseconds: UInt64) -> Pending {
+      Pending(
+        kind: .dropped(id, count: count),
+        bytes: EngineEvent(.dropped(count: count), sessionID: id).encodedLine(),
+        enqueuedNanoseconds: enqueuedNanoseconds)
+    }
   }
 
   /// What came of a flush.
@@ -34,6 +56,7 @@ package struct RouterOutbox {
   private var headOffset = 0
   /// Whole messages put together for one call; kept for its capacity.
   private var chunk: [UInt8] = []
+  /// Dropped with nothing of the session behind them yet.
   private var dropped: [SessionID: Int] = [:]
   private var queuedEventByteCount = 0
   private var nextDropNanoseconds: UInt64 = 0
@@ -59,7 +82,7 @@ package struct RouterOutbox {
   ) -> Result {
     var first = 0
     var sentOfFirst = 0
-    if isEmpty, !batch.hasRecipients {
+    if isEmpty, dropped.isEmpty, !batch.hasRecipients {
       guard let taken = batch.bytes.withUnsafeBytes(write) else { return .failed }
       guard taken < batch.bytes.count else { return .drained }
       first = batch.messages.firstIndex { $0.range.upperBound > taken }!
@@ -68,8 +91,8 @@ package struct RouterOutbox {
     for message in batch.messages[first...] where message.recipient == nil || message.recipient == recipient {
       enqueue(
         Pending(
-          audioOf: message.audioOf, eventOf: message.eventOf, bytes: Array(batch.bytes[message.range]),
-          enqueuedNanoseconds: nowNanoseconds))
+          kind: message.audioOf.map { .audio($0) } ?? .event(message.eventOf),
+          bytes: Array(batch.bytes[message.range]), enqueuedNanoseconds: nowNanoseconds))
     }
     if sentOfFirst > 0 { headOffset = sentOfFirst }
     dropOld(nowNanoseconds)
@@ -86,7 +109,7 @@ package struct RouterOutbox {
       while let first = queue.first, taken >= first.bytes.count - headOffset {
         taken -= first.bytes.count - headOffset
         headOffset = 0
-        if first.audioOf == nil { queuedEventByteCount -= first.bytes.count }
+        if !first.isAudio { queuedEventByteCount -= first.bytes.count }
         queue.removeFirst()
       }
       headOffset += taken
@@ -96,39 +119,45 @@ package struct RouterOutbox {
   }
 
   private mutating func enqueue(_ message: Pending) {
-    if message.audioOf == nil { queuedEventByteCount += message.bytes.count }
+    if let id = message.sessionID, let count = dropped.removeValue(forKey: id) {
+      keep(.dropped(count, of: id, enqueuedNanoseconds: message.enqueuedNanoseconds))
+    }
+    keep(message)
+  }
+
+  private mutating func keep(_ message: Pending) {
+    if !message.isAudio { queuedEventByteCount += message.bytes.count }
     queue.append(message)
   }
 
+  /// Leaves out old audio; the count stands where the audio stood, before the session's next message.
   private mutating func dropOld(_ now: UInt64) {
     guard now >= nextDropNanoseconds else { return }
     nextDropNanoseconds = now + Self.dropIntervalNanoseconds
     let cutoff = now > Self.audioLimitNanoseconds ? now - Self.audioLimitNanoseconds : 0
+    var old = queue
+    queue = []
+    queuedEventByteCount = 0
     // A message that is half sent has to be finished.
-    let halfSent = headOffset > 0 ? queue.popFirst() : nil
-    queue.removeAll { message in
-      guard let session = message.audioOf, message.enqueuedNanoseconds < cutoff else { return false }
-      dropped[session, default: 0] += 1
-      droppedCount += 1
-      return true
+    if headOffset > 0, let halfSent = old.popFirst() { keep(halfSent) }
+    for message in old {
+      if case .audio(let id) = message.kind, message.enqueuedNanoseconds < cutoff {
+        dropped[id, default: 0] += 1
+        droppedCount += 1
+      } else if case .dropped(let id, let count) = message.kind {
+        // Merged with what is missing behind it.
+        dropped[id, default: 0] += count
+      } else {
+        enqueue(message)
+      }
     }
-    if let halfSent { queue.prepend(halfSent) }
   }
 
-  /// Puts the next messages together, `dropped` before the first message of a session that lost some.
+  /// Puts the next messages together.
   private mutating func fillChunk() {
     chunk.removeAll(keepingCapacity: true)
     var index = 0
     while chunk.count < Self.chunkByteCount, index < queue.count {
-      if let session = queue[index].audioOf ?? queue[index].eventOf, !dropped.isEmpty,
-        index > 0 || headOffset == 0, let count = dropped.removeValue(forKey: session)
-      {
-        let line = EngineEvent(.dropped(count: count), sessionID: session).encodedLine()
-        queuedEventByteCount += line.count
-        queue.insert(
-          Pending(eventOf: session, bytes: line, enqueuedNanoseconds: queue[index].enqueuedNanoseconds),
-          at: index)
-      }
       chunk += queue[index].bytes.dropFirst(index == 0 ? headOffset : 0)
       index += 1
     }

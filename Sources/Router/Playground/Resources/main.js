@@ -85,6 +85,8 @@ async function start() {
 function onEvent(event) {
   snapshot.apply(event);
   if (event.type === 'error' && !UNREMARKABLE.has(event.code)) notices.error(event);
+  // What somebody else has played may be at another volume, which `ready` does not say; the answer is for us alone.
+  if (event.type === 'ready' && !event.request_id) player.send({ type: 'status' });
   if (event.type === 'session') notices.clearConnectionErrors();
   if ((event.type === 'session' || event.type === 'engine') && snapshot.engine.connected) {
     library.openIfMissing();

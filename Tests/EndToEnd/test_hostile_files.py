@@ -1,0 +1,119 @@
+"""Files made to do harm: whatever they say of themselves, the engine lives and nothing else notices."""
+
+import io
+import struct
+import subprocess
+
+import numpy as np
+import pytest
+
+from client import connect_to_engine, listen, request
+from media import WAV, tone_clip
+
+MEBIBYTE = 1 << 20
+
+
+@pytest.fixture(autouse=True)
+async def engine_survives(antiphon, bystander):
+    """After each of these files the same engine is there, in not much more memory, and answers."""
+    before = _resident_bytes(antiphon.engine.pid)
+    yield
+    answer = await request("GET", f"{antiphon.engine.url}/health")
+    assert answer.status == 200, answer
+    assert antiphon.engine.is_running
+    grown = _resident_bytes(antiphon.engine.pid) - before
+    assert grown < 100 * MEBIBYTE, f"the engine grew by {grown >> 20} MiB"
+
+
+async def test_a_stream_that_changes_its_rate(antiphon, media, new_session):
+    """Each change flushes a resampler: what it held must be counted, or the end is miscounted."""
+    pieces = [_mp3(rate) for rate in (8_000, 11_025)]
+    url = media.write("changing.mp3", b"".join(pieces * 20))
+    async with listen(antiphon.router.url, new_session()) as listener:
+        await listener.play(url)
+        await listener.wait_packets(50)
+        await listener.command("stop")
+    async with connect_to_engine(antiphon.socket) as engine:
+        session = new_session()
+        # From near the end, so that the end is reached.
+        answer = await engine.ask(type="play", session_id=session, url=url, start_ms=6_000)
+        assert answer["type"] == "ready", answer
+        ended = await engine.wait_event("ended")
+        assert ended["reason"] == "finished", ended
+
+
+@pytest.mark.parametrize("rate", [1, 10, 3_999, 800_000])
+async def test_a_rate_that_nobody_records_at(antiphon, media, new_session, rate):
+    url = media.write(f"rate-{rate}.wav", _wav(rate, bytes(200_000)))
+    answer = await request("POST", f"{antiphon.engine.url}/session/{new_session()}/play", {"url": url})
+    assert answer.status in (415, 422), answer
+
+
+async def test_a_file_of_half_a_billion_years(antiphon, media, new_session):
+    """RF64 gives its data's size in 64 bits."""
+    ds64 = b"ds64" + struct.pack("<IQQQI", 28, 2**60, 2**59, 2**59, 0)
+    fmt = b"fmt " + struct.pack("<IHHIIHH", 16, 1, 1, 8_000, 8_000, 1, 8)
+    rf64 = b"RF64" + b"\xff" * 4 + b"WAVE" + ds64 + fmt + b"data" + b"\xff" * 4 + bytes(8_000)
+    url = media.write("ages.wav", rf64)
+    answer = await request("POST", f"{antiphon.engine.url}/session/{new_session()}/play", {"url": url})
+    assert answer.status == 200 or answer.status in (415, 422), answer
+
+
+async def test_a_title_without_end(antiphon, media, new_session):
+    """Combining marks: one character of a million bytes."""
+    title = ("a" + "\u0301" * 300_000).encode()
+    info = b"INAM" + struct.pack("<I", len(title)) + title + b"\0" * (len(title) % 2)
+    chunk = b"LIST" + struct.pack("<I", 4 + len(info)) + b"INFO" + info
+    url = media.write("titled.wav", _wav(8_000, bytes(16_000), chunk))
+    async with listen(antiphon.router.url, new_session()) as listener:
+        ready = await listener.play(url)
+        assert len(ready.get("title") or "") <= 200
+        await listener.wait_packets(20)
+    answer = await request("GET", f"{antiphon.router.url}/health")
+    assert answer.status == 200, "the engine's link must hold"
+
+
+async def test_a_folder_of_long_names_is_cut_to_fit(antiphon, media):
+    folder = media.root / "crowded"
+    folder.mkdir()
+    for number in range(2_100):
+        (folder / ("音" * 80 + f"{number:05}.mp3")).write_bytes(b"")
+    for base in (f"{antiphon.router.url}/api/v1/media", f"{antiphon.engine.url}/media"):
+        answer = await request("GET", f"{base}?path=crowded")
+        assert answer.status == 200, answer
+        assert answer.body["truncated"] is True
+        assert len(answer.body["entries"]) > 300
+
+
+async def test_a_far_seek_wakes_a_resting_producer(tmp_path_factory, media, new_session):
+    """Without a cache a producer rests 15 s ahead; a cursor put beyond that wakes it."""
+    from processes import Antiphon
+
+    clip = tone_clip(440, 40, WAV)
+    media.path(clip)
+    with Antiphon(tmp_path_factory.mktemp("far"), media.root, engine_options=("--cache-bytes", "0")) as running:
+        async with listen(running.router.url, new_session()) as listener:
+            await listener.play(clip.url)
+            await listener.wait_packets(50)
+            answer = await listener.command("seek", position_ms=16_500)
+            assert answer["type"] == "seeked", answer
+            since = listener.mark()
+            await listener.wait_packets(50, since=since)
+
+
+def _wav(rate: int, data: bytes, extra: bytes = b"") -> bytes:
+    fmt = b"fmt " + struct.pack("<IHHIIHH", 16, 1, 1, rate, rate * 2, 2, 16)
+    body = b"WAVE" + fmt + extra + b"data" + struct.pack("<I", len(data)) + data
+    return b"RIFF" + struct.pack("<I", len(body)) + body
+
+
+def _mp3(rate: int) -> bytes:
+    samples = (np.sin(np.arange(rate // 5) * 2 * np.pi * 440 / rate) * 8_000).astype("<i2")
+    command = ["ffmpeg", "-v", "error", "-f", "s16le", "-ar", str(rate), "-ac", "1", "-i", "pipe:0"]
+    command += ["-write_xing", "0", "-id3v2_version", "0", "-f", "mp3", "pipe:1"]
+    return subprocess.run(command, input=io.BytesIO(samples.tobytes()).read(), capture_output=True, check=True).stdout
+
+
+def _resident_bytes(pid: int) -> int:
+    with open(f"/proc/{pid}/statm") as file:
+        return int(file.read().split()[1]) * 4096
