@@ -30,7 +30,6 @@ COMMANDS = {
     "resume of nothing": ({"type": "resume"}, "no_such_session"),
     "stop of nothing": ({"type": "stop"}, "no_such_session"),
     "seek of nothing": ({"type": "seek", "position_ms": 0}, "no_such_session"),
-    "volume of nothing": ({"type": "volume", "level": 1}, "no_such_session"),
     "empty url": ({"type": "play", "url": ""}, "invalid_source"),
     "file:": ({"type": "play", "url": "file:///etc/passwd"}, "invalid_source"),
     "ftp:": ({"type": "play", "url": "ftp://127.0.0.1/a.mp3"}, "invalid_source"),
@@ -89,6 +88,9 @@ async def test_on_the_engines_socket(antiphon, new_session, bystander):
                 assert_clear(await engine.ask(session_id=name, **command), "invalid_session_id", what)
         assert_clear(await engine.ask(session_id="", type="status"), "invalid_session_id", "empty")
         assert_clear(await engine.ask(type="pause"), "invalid_command", "no session")
+        # Only the Router keeps a level for what comes next.
+        nothing = await engine.ask(type="volume", session_id="nothing", level=1)
+        assert_clear(nothing, "no_such_session", "volume of nothing")
         assert_clear(await engine.ask(type="pause", channel_id=session), "no_such_session", "channel_id")
         since = engine.mark()
         await engine.send(type="status", session_id=session, request_id="r" * 129)

@@ -6,12 +6,31 @@ import time
 import aiohttp
 import pytest
 
+from analysis import dominant_frequency
 from client import connect_to_engine, listen, request
-from inbox import assert_unbroken
+from inbox import Packet, assert_unbroken
 from media import OGG_OPUS, tone_clip
+from opus import FRAME, decode
 from processes import Antiphon, wait_healthy
 
 SONG = tone_clip(440, 120, OGG_OPUS)
+
+#: The playground's longest wait between two attempts.
+RETRY_SECONDS = 0.5
+
+
+async def wait_until_listening(address: str) -> float:
+    """When the first connection could be made, by `time.monotonic`."""
+    host, port = address.split(":")
+    while True:
+        try:
+            _, writer = await asyncio.open_connection(host, int(port))
+        except ConnectionError:
+            await asyncio.sleep(0.002)
+            continue
+        up = time.monotonic()
+        writer.close()
+        return up
 
 
 @pytest.fixture
@@ -42,14 +61,14 @@ async def test_the_router_is_killed_and_comes_back(antiphon, new_session):
     assert after["state"] == "streaming" and moved >= 980, f"the position moved by {moved} ms in a second: {after}"
 
     starting = asyncio.create_task(asyncio.to_thread(antiphon.router.start))
+    listening = asyncio.create_task(wait_until_listening(antiphon.router.address))
     # A client that tries again and again, as the playground does.
     while True:
         try:
             async with listen(antiphon.router.url, session) as listener:
-                up = time.monotonic()
                 first = (await listener.wait_packets(1))[0]
-                seconds = first.arrived_ns / 1e9 - up
-                assert seconds <= 1, f"the session is heard {seconds:.2f} s after the Router is up"
+                seconds = first.arrived_ns / 1e9 - await listening
+                assert seconds <= 1, f"the session is heard {seconds:.2f} s after the Router listens"
                 packets = await listener.wait_packets(100)
                 assert_unbroken(packets, "after the Router came back")
                 assert packets[0].position_ms > after["position_ms"] - 1_000, (packets[0].position_ms, after)
@@ -57,7 +76,7 @@ async def test_the_router_is_killed_and_comes_back(antiphon, new_session):
                 break
         except (aiohttp.ClientConnectionError, ConnectionError):
             assert not starting.done() or antiphon.router.is_running, "the Router did not start"
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(RETRY_SECONDS)
     await starting
 
 
@@ -84,27 +103,60 @@ async def test_the_engine_goes_and_comes_back(antiphon, new_session):
         event = await listener.wait_event("engine", since)
         assert event["engine"]["connected"] is True, event
         wait_healthy(antiphon.router)
-        # What a listener has to do: play again. (Some day the Router does it.)
-        since = listener.mark()
-        await listener.play(SONG.url)
-        packets = await listener.wait_packets(50, since=since)
-        assert_unbroken(packets, "after the engine came back")
 
 
-async def test_the_engine_is_killed(antiphon, new_session):
-    """As above without a goodbye: the socket's file is left behind, and the next engine takes its place."""
-    async with listen(antiphon.router.url, new_session()) as listener:
-        await listener.play(SONG.url)
-        await listener.wait_packets(10)
-        antiphon.engine.kill()
-        event = await listener.wait_event("engine")
-        assert event["engine"]["connected"] is False, event
-        since = listener.mark()
+@pytest.mark.parametrize("farewell", ["terminate", "kill"])
+async def test_every_session_goes_on_after_the_engine_came_back(antiphon, new_session, farewell):
+    """By itself, and each where it was: what was playing plays, what was paused stays so."""
+    router = antiphon.router.url
+    playing, paused, idle = new_session(), new_session(), new_session()
+    async with (
+        listen(router, playing, buffer_ms=0) as player,
+        listen(router, paused, buffer_ms=0) as pauser,
+        listen(router, idle, buffer_ms=0) as idler,
+    ):
+        await player.play(SONG.url, start_ms=20_000)
+        await pauser.play(SONG.url, start_ms=60_000)
+        await pauser.wait_packets(25)
+        stood = (await pauser.command("pause"))["position_ms"]
+        await player.wait_packets(50)
+
+        # With or without a goodbye: after a kill the socket's file is left behind, and the next engine takes it.
+        getattr(antiphon.engine, farewell)()
+        assert (await player.wait_event("engine"))["engine"]["connected"] is False
+        last = player.packets()[-1].position_ms
+        since, pauser_since = player.mark(), pauser.mark()
         antiphon.engine.start()
-        assert (await listener.wait_event("engine", since))["engine"]["connected"] is True
-        since = listener.mark()
-        await listener.play(SONG.url)
-        await listener.wait_packets(25, since=since)
+        assert (await player.wait_event("engine", since))["engine"]["connected"] is True
+
+        await player.wait_event("playing", since)
+        packets = await player.wait_packets(100, since=since)
+        assert_unbroken(packets, "after the engine came back")
+        first = packets[0].position_ms
+        assert abs(first - last) <= 200, f"it went on at {first} ms; the last heard was {last} ms"
+        assert_plays_song(packets)
+
+        event = await pauser.wait_event("paused", pauser_since)
+        assert event["position_ms"] == stood, f"it was paused at {stood} ms; {event}"
+        for session, state, position in ((paused, "paused", stood), (idle, "idle", None)):
+            answer = await request("GET", f"{router}/api/v1/sessions/{session}")
+            assert (answer.body["state"], answer.body.get("position_ms")) == (state, position), answer
+        assert not pauser.packets(pauser_since), "a paused session was heard"
+        since = pauser.mark()
+        await pauser.command("resume")
+        packets = await pauser.wait_packets(50, since=since)
+        assert_unbroken(packets, "resumed after the engine came back")
+        assert packets[0].position_ms == stood, (packets[0], stood)
+        assert_plays_song(packets)
+        assert not idler.packets(), "a session that never played is heard"
+        for listener in (player, pauser, idler):
+            assert not listener.events("error"), listener
+
+
+def assert_plays_song(packets: list[Packet]) -> None:
+    sound = decode(packet.audio for packet in packets)[:, 0]
+    measured = dominant_frequency(sound[5 * FRAME :])
+    assert abs(measured - 440) < 5, f"{measured:.1f} Hz is heard"
 
 
 async def test_a_second_engine_does_not_take_the_socket(antiphon, new_session):
