@@ -16,7 +16,7 @@ final class PacerLoop {
   private static let stuckNanoseconds: UInt64 = 10_000_000_000
   private static let sessionsListedARound = 32
   /// How late a session may begin, in ticks, to share a round, and with how many at most.
-  private static let shareableTicks: UInt64 = 3
+  private static let shareableTicks: UInt64 = 5
   private static let shareableSessions = 64
   private static let messagesBetweenTicks = 32
   private static let trimIntervalNanoseconds: UInt64 = 1_000_000_000
@@ -161,7 +161,7 @@ final class PacerLoop {
       dueNanoseconds: schedule.time(of: session.nextTick ?? schedule.nextTick))
   }
 
-  /// The session's first packet goes out within the next 20 ms, mostly within 6 ms.
+  /// The session's first packet goes out within the next 20 ms, mostly within 10 ms.
   func startStreaming(_ session: Session) {
     let tick = startTick()
     schedule.include(tick)
