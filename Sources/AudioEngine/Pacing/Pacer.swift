@@ -22,7 +22,7 @@ enum PacerMessage: Sendable {
 /// The one thread that keeps time: every 2 ms it takes the packet under the cursor of every session that is
 /// due and hands them all to each router in one write.
 ///
-/// A round allocates nothing while no session changes its state, and waits for nothing but the clock.
+/// A round allocates nothing while no session changes its state, and its sending never blocks.
 package final class Pacer: Sendable {
   private static let maximumWaitingMessages = 1_024
 

@@ -18,8 +18,8 @@ package final class Timeline: Sendable {
   private let details = Mutex(Details())
   private let wake = DispatchSemaphore(value: 0)
 
-  // Safe: after initialisation only the pacer's thread (`trim`) and `deinit` touch it, and `deinit` runs
-  // when no cursor is left.
+  // Safe: the writer reads it once, when nothing is published and so nothing can be trimmed; after that only
+  // the pacer's thread (cursors, `trim`) and `deinit` touch it, and `deinit` runs when no cursor is left.
   private nonisolated(unsafe) var head: PacketSegment
 
   /// How far production is.
