@@ -45,10 +45,8 @@ package final class CommandHandler: Sendable {
   private func play(_ id: SessionID, _ request: PlayRequest, for inquiry: Inquiry) {
     do throws(ErrorReport) {
       let source = try MediaSource(request.url)
-      let packet = WireLimits.packetDurationMilliseconds
       let key = TrackKey(
-        source: source, startMilliseconds: request.startMilliseconds / packet * packet,
-        volume: request.volume)
+        source: source, startMilliseconds: request.startMilliseconds, volume: request.volume)
       pacer.post(.play(id, request, source, try timelines.acquire(key), inquiry))
     } catch {
       pacer.post(.answer(EngineEvent(.error(error), sessionID: id), inquiry))

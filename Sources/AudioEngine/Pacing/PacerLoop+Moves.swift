@@ -51,9 +51,8 @@ extension PacerLoop {
     supersedeMove(session)
     moveCount += 1
     session.pending = PendingMove(number: moveCount, purpose: purpose, inquiry: inquiry)
-    let packet = WireLimits.packetDurationMilliseconds
-    let start = startMilliseconds / packet * packet
-    acquireTimeline(session.id, moveCount, session.key(startMilliseconds: start, volume: volume))
+    acquireTimeline(
+      session.id, moveCount, session.key(startMilliseconds: startMilliseconds, volume: volume))
   }
 
   func supersedeMove(_ session: Session) {

@@ -27,7 +27,7 @@ final class FileInput: MediaInput {
       }
       guard errno == EINTR else {
         throw ErrorReport(
-          .sourceUnreachable, "the file cannot be read: \(String(cString: strerror(errno)))", stage: .connect)
+          .sourceUnreachable, "the file cannot be read: \(errorText(errno))", stage: .connect)
       }
     }
   }

@@ -14,7 +14,7 @@ package struct MediaRoot: Sendable {
   package init(_ path: String) throws(ErrorReport) {
     guard let resolved = realpath(path, nil) else {
       throw ErrorReport(
-        .sourceNotFound, "the media root \(path) cannot be used: \(String(cString: strerror(errno)))",
+        .sourceNotFound, "the media root \(path) cannot be used: \(errorText(errno))",
         hint: "give an existing folder to --media-root")
     }
     defer { free(resolved) }
@@ -139,11 +139,11 @@ package struct MediaRoot: Sendable {
         hint: "GET /media lists the files", stage: .resolve)
     case EACCES, EPERM, ELOOP:
       ErrorReport(
-        .sourceForbidden, "media:\(relativePath) may not be read: \(String(cString: strerror(code)))",
+        .sourceForbidden, "media:\(relativePath) may not be read: \(errorText(code))",
         hint: "let the engine's user read it", stage: .resolve)
     default:
       ErrorReport(
-        .sourceUnreachable, "media:\(relativePath) cannot be opened: \(String(cString: strerror(code)))",
+        .sourceUnreachable, "media:\(relativePath) cannot be opened: \(errorText(code))",
         stage: .resolve)
     }
   }

@@ -30,7 +30,7 @@ enum EngineThread {
     guard status == 0 else {
       start.release()
       throw ErrorReport(
-        .internal, "no thread for \(name): \(String(cString: strerror(status)))",
+        .internal, "no thread for \(name): \(errorText(status))",
         hint: "raise the process's thread limit or lower --max-workers")
     }
   }

@@ -1,3 +1,5 @@
+import WireProtocol
+
 /// What makes two tracks the same sound: equal keys share one timeline.
 package struct TrackKey: Hashable, Sendable {
   package var source: MediaSource
@@ -6,9 +8,11 @@ package struct TrackKey: Hashable, Sendable {
   /// Linear gain. 1 leaves the source's own Opus packets unaltered where they fit.
   package var volume: Double
 
+  /// - Parameter startMilliseconds: any position; the timeline begins with the packet that holds it.
   package init(source: MediaSource, startMilliseconds: Int = 0, volume: Double = 1) {
+    let packet = WireLimits.packetDurationMilliseconds
     self.source = source
-    self.startMilliseconds = startMilliseconds
+    self.startMilliseconds = startMilliseconds / packet * packet
     self.volume = volume
   }
 }

@@ -139,7 +139,7 @@ package final class PacketServer: Sendable {
     }
     let mask = umask(0o177)
     let isBound = withAddress(bind)
-    let reason = String(cString: strerror(errno))
+    let reason = errorText(errno)
     umask(mask)
     guard isBound, Glibc.listen(descriptor, 16) == 0 else {
       close(descriptor)
