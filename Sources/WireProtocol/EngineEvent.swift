@@ -69,16 +69,18 @@ public struct Ready: Codable, Sendable, Equatable {
 
   /// Milliseconds of each stage, from the command to the first packet.
   public struct Timings: Codable, Sendable, Equatable {
-    public var queued = 0.0
-    public var open = 0.0
-    public var probe = 0.0
-    public var firstPacket = 0.0
-    public var total = 0.0
+    public var queued: Double?
+    public var extract: Double?
+    public var resolve: Double?
+    public var connect: Double?
+    public var probe: Double?
+    public var firstPacket: Double?
+    public var total: Double?
 
     public init() {}
 
     enum CodingKeys: String, CodingKey {
-      case queued, open, probe, total
+      case queued, extract, resolve, connect, probe, total
       case firstPacket = "first_packet"
     }
   }

@@ -133,4 +133,4 @@ async def test_the_state_machine_emits_every_event_once(antiphon, media, new_ses
         assert ended["reason"] == "finished" and time.time() - begun > 0.9, (ended, time.time() - begun)
         assert ready["url"] == clip.url and ready["codec"] == "flac" and ready["passthrough"] is False, ready
         assert abs(ready["duration_ms"] - 1_000) <= 40, ready
-        assert {"queued", "open", "probe", "first_packet", "total"} <= ready["timings_ms"].keys(), ready
+        assert {"queued", "connect", "probe", "first_packet", "total"} <= ready["timings_ms"].keys(), ready

@@ -159,10 +159,13 @@ extension PacerLoop {
       timings.total = MonotonicClock.milliseconds(
         from: inquiry.askedNanoseconds, to: MonotonicClock.nowNanoseconds)
     }
-    timings.queued = track.queuedMilliseconds
-    timings.open = track.openMilliseconds
-    timings.probe = track.probeMilliseconds
-    timings.firstPacket = track.firstPacketMilliseconds
+    let journal = timeline.journal
+    timings.queued = journal.milliseconds(of: .queue)
+    timings.extract = journal.milliseconds(of: .extract)
+    timings.resolve = journal.milliseconds(of: .resolve)
+    timings.connect = journal.milliseconds(of: .connect)
+    timings.probe = journal.milliseconds(of: .probe)
+    timings.firstPacket = journal.milliseconds(of: .firstPacket)
     let ready = Ready(
       url: session.request.url, title: track.title, durationMilliseconds: track.durationMilliseconds,
       codec: track.codec, passthrough: track.isPassthrough, timings: timings)

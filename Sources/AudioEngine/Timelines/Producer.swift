@@ -54,8 +54,8 @@ package struct Producer: Sendable {
   package func produce(_ timeline: Timeline, submittedNanoseconds: UInt64) {
     do {
       EngineThread.setNiceness(0)
-      var opening = Opening(submittedNanoseconds: submittedNanoseconds)
-      try run(timeline, &opening)
+      timeline.journal.record(.queue, since: submittedNanoseconds)
+      try run(timeline)
       timeline.finish(failure: nil)
     } catch {
       timeline.finish(failure: error)
@@ -63,24 +63,17 @@ package struct Producer: Sendable {
     onChange(timeline)
   }
 
-  /// The moments of opening, for `ready`'s timings.
-  private struct Opening {
-    let submittedNanoseconds: UInt64
-    let startedNanoseconds = MonotonicClock.nowNanoseconds
-    var openedNanoseconds: UInt64 = 0
-    var probedNanoseconds: UInt64 = 0
-
-    init(submittedNanoseconds: UInt64) { self.submittedNanoseconds = submittedNanoseconds }
-  }
-
-  private func run(_ timeline: Timeline, _ opening: inout Opening) throws(ErrorReport) {
+  private func run(_ timeline: Timeline) throws(ErrorReport) {
     guard !timeline.isCancelled else { throw .superseded }
     let permit = HeldPermit(permits, timeline: timeline)
+    let opening = MonotonicClock.nowNanoseconds
     let input = try open(timeline.key.source, permit)
-    opening.openedNanoseconds = MonotonicClock.nowNanoseconds
+    timeline.journal.record(.connect, since: opening)
     permit.acquire()
+    let probing = MonotonicClock.nowNanoseconds
     var demuxer = try Demuxer(input: input, isCancelled: permit.isCancelled)
-    opening.probedNanoseconds = MonotonicClock.nowNanoseconds
+    timeline.journal.record(.probe, since: probing)
+    let producing = MonotonicClock.nowNanoseconds
 
     let start = timeline.key.startMilliseconds
     if start > 0 {
@@ -95,17 +88,11 @@ package struct Producer: Sendable {
       title: demuxer.title, durationMilliseconds: demuxer.durationMilliseconds, codec: demuxer.codecName,
       isPassthrough: isPassthrough)
     details.isDurationEstimated = demuxer.isDurationEstimated
-    details.queuedMilliseconds = MonotonicClock.milliseconds(
-      from: opening.submittedNanoseconds, to: opening.startedNanoseconds)
-    details.openMilliseconds = MonotonicClock.milliseconds(
-      from: opening.startedNanoseconds, to: opening.openedNanoseconds)
-    details.probeMilliseconds = MonotonicClock.milliseconds(
-      from: opening.openedNanoseconds, to: opening.probedNanoseconds)
 
     if isPassthrough {
       var pipeline = PassthroughPipeline(startMilliseconds: start)
       let end = try drive(
-        &pipeline, &demuxer, &writer, permit: permit, details, probed: opening.probedNanoseconds)
+        &pipeline, &demuxer, &writer, permit: permit, details, since: producing)
       switch end {
       case .ended: return try checkEnd(demuxer, writer)
       case .landedBehind: try demuxer.seek(toMilliseconds: 0)
@@ -122,13 +109,13 @@ package struct Producer: Sendable {
       encoder: try OpusEncoder(bitsPerSecond: settings.bitsPerSecond, complexity: settings.complexity),
       gain: timeline.key.volume, startMilliseconds: transcodeStart, endSeconds: demuxer.exactEndSeconds)
     var end = try drive(
-      &pipeline, &demuxer, &writer, permit: permit, details, probed: opening.probedNanoseconds)
+      &pipeline, &demuxer, &writer, permit: permit, details, since: producing)
     if end == .landedBehind {
       // An index that led too far: decode from the very start and throw away.
       try demuxer.seek(toMilliseconds: 0)
       pipeline.restart()
       end = try drive(
-        &pipeline, &demuxer, &writer, permit: permit, details, probed: opening.probedNanoseconds)
+        &pipeline, &demuxer, &writer, permit: permit, details, since: producing)
     }
     guard end == .ended else {
       throw ErrorReport(
@@ -154,7 +141,8 @@ package struct Producer: Sendable {
   /// Runs a pipeline, a second a permit, until it ends or wants something else.
   private func drive(
     _ pipeline: inout some PacketPipeline & ~Copyable, _ demuxer: inout Demuxer,
-    _ writer: inout Timeline.Writer, permit: HeldPermit, _ details: TrackDetails, probed: UInt64
+    _ writer: inout Timeline.Writer, permit: HeldPermit, _ details: TrackDetails,
+    since producing: UInt64
   ) throws(ErrorReport) -> PipelineStep {
     let timeline = writer.timeline
     var nextRest = writer.count + Self.packetsPerPermit
@@ -163,9 +151,7 @@ package struct Producer: Sendable {
       let step = try pipeline.advance(&demuxer, into: &writer)
       let isReady = writer.count >= Self.packetsBeforeReady || step != .goOn && writer.count > 0
       if isReady, timeline.phase == .opening {
-        var details = details
-        details.firstPacketMilliseconds = MonotonicClock.milliseconds(
-          from: probed, to: MonotonicClock.nowNanoseconds)
+        timeline.journal.record(.firstPacket, since: producing)
         timeline.becomeReady(details)
         // Whoever asked has waited until now; from here on it is ahead of its listeners.
         EngineThread.setNiceness(Self.niceness)

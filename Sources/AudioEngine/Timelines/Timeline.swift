@@ -8,6 +8,8 @@ import WireProtocol
 /// takes no lock. Everything a session or the cache wants to know beside the packets is in `details`.
 package final class Timeline: Sendable {
   package let key: TrackKey
+  /// What happened on the way to its packets.
+  package let journal = StageJournal()
   private let publishedCount = Atomic<Int>(0)
   private let furthestIndex = Atomic<Int>(0)
   private let firstRetained = Atomic<Int>(0)

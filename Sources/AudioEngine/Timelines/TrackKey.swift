@@ -27,11 +27,6 @@ package struct TrackDetails: Sendable, Equatable {
   /// libavcodec's name of the source's codec.
   package var codec: String
   package var isPassthrough: Bool
-  /// How long each stage of opening took, in milliseconds.
-  package var queuedMilliseconds = 0.0
-  package var openMilliseconds = 0.0
-  package var probeMilliseconds = 0.0
-  package var firstPacketMilliseconds = 0.0
 
   package init(title: String?, durationMilliseconds: Int?, codec: String, isPassthrough: Bool) {
     self.title = title
