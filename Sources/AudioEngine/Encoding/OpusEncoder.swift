@@ -2,7 +2,7 @@ import COpus
 import WireProtocol
 
 /// 960 samples of 48 kHz stereo to one Opus packet. Owns libopus's encoder.
-struct OpusEncoder: ~Copyable {
+package struct OpusEncoder: ~Copyable {
   static let frameSampleCount = 960
   /// The most bytes of one 20 ms frame with its TOC byte (RFC 6716, sections 3.1 and 3.2.1).
   static let maximumPacketByteCount = 1276
@@ -15,10 +15,12 @@ struct OpusEncoder: ~Copyable {
   /// - Parameters:
   ///   - bitsPerSecond: 6,000 to 510,000.
   ///   - complexity: 0 to 10.
-  init(bitsPerSecond: Int, complexity: Int) throws(ErrorReport) {
+  package init(
+    bitsPerSecond: Int, complexity: Int, application: Int32 = OPUS_APPLICATION_AUDIO
+  ) throws(ErrorReport) {
     var status: Int32 = 0
     let encoder = opus_encoder_create(
-      Int32(Resampler.sampleRate), Int32(Resampler.channelCount), OPUS_APPLICATION_AUDIO, &status)
+      Int32(Resampler.sampleRate), Int32(Resampler.channelCount), application, &status)
     guard let encoder, status == OPUS_OK else {
       throw ErrorReport(
         .internal, "no Opus encoder: \(String(cString: opus_strerror(status)))", stage: .encode)
@@ -39,13 +41,23 @@ struct OpusEncoder: ~Copyable {
 
   deinit { opus_encoder_destroy(encoder) }
 
+  /// An encoder for packets that stand between those of others: its sound is late by one overlap, 120 samples,
+  /// only (RFC 6716, section 4.3.7). From complexity 5 on it follows the pitch as they do.
+  static func forSplices() throws(ErrorReport) -> OpusEncoder {
+    try OpusEncoder(
+      bitsPerSecond: 192_000, complexity: 5, application: OPUS_APPLICATION_RESTRICTED_LOWDELAY)
+  }
+
+  /// Whether the packets that follow may lean on those before them; a new encoder's do.
+  mutating func setPrediction(_ isOn: Bool) { _ = antiphon_opus_set_prediction(encoder, isOn) }
+
   /// Encodes one frame.
   ///
   /// - Parameters:
   ///   - frame: 1,920 interleaved samples.
   ///   - packet: at least `maximumPacketByteCount` bytes.
   /// - Returns: the packet's length.
-  mutating func encode(
+  package mutating func encode(
     _ frame: UnsafePointer<Float>, into packet: UnsafeMutableBufferPointer<UInt8>
   ) throws(ErrorReport) -> Int {
     let count = opus_encode_float(

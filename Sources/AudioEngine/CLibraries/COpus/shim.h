@@ -2,6 +2,7 @@
 #ifndef ANTIPHON_COPUS_SHIM_H
 #define ANTIPHON_COPUS_SHIM_H
 #include <opus.h>
+#include <stdbool.h>
 
 static inline int antiphon_opus_set_bitrate(OpusEncoder *encoder, opus_int32 bitsPerSecond) {
   return opus_encoder_ctl(encoder, OPUS_SET_BITRATE(bitsPerSecond));
@@ -11,5 +12,8 @@ static inline int antiphon_opus_set_complexity(OpusEncoder *encoder, opus_int32 
 }
 static inline int antiphon_opus_get_lookahead(OpusEncoder *encoder, opus_int32 *samples) {
   return opus_encoder_ctl(encoder, OPUS_GET_LOOKAHEAD(samples));
+}
+static inline int antiphon_opus_set_prediction(OpusEncoder *encoder, bool on) {
+  return opus_encoder_ctl(encoder, OPUS_SET_PREDICTION_DISABLED(on ? 0 : 1));
 }
 #endif
