@@ -36,6 +36,7 @@ package struct AudioEngineApplication: Sendable {
         maximumWorkers: configuration.maximumWorkers, maximumSessions: configuration.maximumSessions,
         readAheadMilliseconds: configuration.readAheadMilliseconds),
       startedAtMilliseconds: Self.nowUnixMilliseconds,
+      idleTimeoutSeconds: configuration.idleTimeoutSeconds,
       acquireTimeline: handler.acquireTimeline)
     let server = try PacketServer(
       path: configuration.socketPath, pacer: pacer, handler: handler, logger: logger)

@@ -17,6 +17,8 @@ package struct AudioEngineConfiguration: Sendable {
   /// Tracks that may wait for a worker.
   package var maximumQueuedJobs = 1_000
   package var maximumSessions = 10_000
+  /// How long a session may be paused, or have nothing to send, before it is ended.
+  package var idleTimeoutSeconds = 300
   /// The longest a web source may keep the engine waiting.
   package var sourceTimeoutSeconds = 10
   /// The most bytes of one web source.

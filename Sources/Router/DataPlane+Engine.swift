@@ -88,6 +88,7 @@ extension DataPlane: EngineLinkDelegate {
   /// What changes nothing for the others is told to the asker alone: a status, and why a command was refused.
   private func concernsAll(_ event: EngineEvent, _ session: RoutedSession, _ asker: Asker?) -> Bool {
     switch event.body {
+    case .why: return false
     case .status(let snapshot): return snapshot.volume != nil && snapshot.volume != session.volume
     case .error:
       if case .router? = asker { return true }

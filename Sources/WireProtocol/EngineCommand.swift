@@ -20,12 +20,16 @@ public struct EngineCommand: Sendable, Equatable {
   /// What can be asked of one session.
   public enum SessionAction: Sendable, Equatable {
     case play(PlayRequest)
+    /// What follows when the current track has finished.
+    case prepare(PlayRequest)
     case pause
     case resume
     case stop
     case seek(positionMilliseconds: Int)
     case volume(Double)
     case status
+    /// Why it is silent, or would be.
+    case why
   }
 
   public init(requestID: String? = nil, action: Action) {
@@ -43,6 +47,8 @@ public struct PlayRequest: Codable, Sendable, Equatable {
   public var url: String
   /// Where to begin, in milliseconds from the source's start.
   public var startMilliseconds: Int
+  /// Where to end; nil for the source's own end.
+  public var endMilliseconds: Int?
   /// Linear gain, 0 to 10.
   public var volume: Double
   public var loop: Bool
@@ -50,10 +56,12 @@ public struct PlayRequest: Codable, Sendable, Equatable {
   public var paused: Bool
 
   public init(
-    url: String, startMilliseconds: Int = 0, volume: Double = 1, loop: Bool = false, paused: Bool = false
+    url: String, startMilliseconds: Int = 0, endMilliseconds: Int? = nil, volume: Double = 1,
+    loop: Bool = false, paused: Bool = false
   ) {
     self.url = url
     self.startMilliseconds = startMilliseconds
+    self.endMilliseconds = endMilliseconds
     self.volume = volume
     self.loop = loop
     self.paused = paused
@@ -173,29 +181,35 @@ extension EngineCommand: Codable {
   ) throws -> SessionAction {
     switch type {
     case "play": return .play(try playRequest(fields))
+    case "prepare": return .prepare(try playRequest(fields))
     case "pause": return .pause
     case "resume": return .resume
     case "stop": return .stop
     case "seek": return .seek(positionMilliseconds: try milliseconds(.positionMilliseconds, fields))
     case "volume": return .volume(try volume(fields.decode(Double.self, forKey: .level), field: "level"))
     case "status": return .status
-    case "prepare", "filters": throw ErrorReport.notYet("the command \(type)")
+    case "why": return .why
+    case "filters": throw ErrorReport.notYet("the command \(type)")
     default:
       throw ErrorReport(
         .invalidCommand, "the command type is \(type.debugDescription)",
-        hint: "use play, pause, resume, stop, seek, volume, status or media", stage: .command)
+        hint: "use play, prepare, pause, resume, stop, seek, volume, status, why or media", stage: .command)
     }
   }
 
   private static func playRequest(_ fields: KeyedDecodingContainer<Key>) throws -> PlayRequest {
-    for field in [Key.filters, .score, .endMilliseconds] where fields.contains(field) {
+    for field in [Key.filters, .score] where fields.contains(field) {
       throw ErrorReport.notYet("the field \(field.rawValue)")
     }
     let start =
       fields.contains(.startMilliseconds) ? try milliseconds(.startMilliseconds, fields) : 0
+    let end = fields.contains(.endMilliseconds) ? try milliseconds(.endMilliseconds, fields) : nil
+    // At least one packet lies between them.
+    if let end, end < start + WireLimits.packetDurationMilliseconds {
+      throw ErrorReport.field("end_ms", "is \(end), not behind start_ms \(start)")
+    }
     return PlayRequest(
-      url: try fields.decode(String.self, forKey: .url),
-      startMilliseconds: start,
+      url: try fields.decode(String.self, forKey: .url), startMilliseconds: start, endMilliseconds: end,
       volume: try volume(fields.decodeIfPresent(Double.self, forKey: .volume) ?? 1, field: "volume"),
       loop: try fields.decodeIfPresent(Bool.self, forKey: .loop) ?? false,
       paused: try fields.decodeIfPresent(Bool.self, forKey: .paused) ?? false)
@@ -228,15 +242,16 @@ extension EngineCommand: Codable {
       try fields.encode(sessionID, forKey: .sessionID)
       try fields.encode(action.name, forKey: .type)
       switch action {
-      case .play(let request):
+      case .play(let request), .prepare(let request):
         try fields.encode(request.url, forKey: .url)
         try fields.encode(request.startMilliseconds, forKey: .startMilliseconds)
+        try fields.encodeIfPresent(request.endMilliseconds, forKey: .endMilliseconds)
         try fields.encode(request.volume, forKey: .volume)
         try fields.encode(request.loop, forKey: .loop)
         try fields.encode(request.paused, forKey: .paused)
       case .seek(let position): try fields.encode(position, forKey: .positionMilliseconds)
       case .volume(let level): try fields.encode(level, forKey: .level)
-      case .pause, .resume, .stop, .status: break
+      case .pause, .resume, .stop, .status, .why: break
       }
     }
   }
@@ -247,12 +262,14 @@ extension EngineCommand.SessionAction {
   public var name: String {
     switch self {
     case .play: "play"
+    case .prepare: "prepare"
     case .pause: "pause"
     case .resume: "resume"
     case .stop: "stop"
     case .seek: "seek"
     case .volume: "volume"
     case .status: "status"
+    case .why: "why"
     }
   }
 }

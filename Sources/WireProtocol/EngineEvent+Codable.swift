@@ -16,7 +16,8 @@ extension EngineEvent: Codable {
     try fields.encodeIfPresent(requestID, forKey: .requestID)
     switch body {
     case .hello(let hello): try hello.encode(to: encoder)
-    case .ready(let ready): try ready.encode(to: encoder)
+    case .ready(let ready), .prepared(let ready): try ready.encode(to: encoder)
+    case .why(let diagnosis): try diagnosis.encode(to: encoder)
     case .media(let listing): try listing.encode(to: encoder)
     case .error(let report): try report.encode(to: encoder)
     case .extracting(let url): try fields.encode(url, forKey: .url)
@@ -59,6 +60,8 @@ extension EngineEvent: Codable {
     case "hello": return .hello(try Hello(from: decoder))
     case "extracting": return .extracting(url: try fields.decode(String.self, forKey: .url))
     case "ready": return .ready(try Ready(from: decoder))
+    case "prepared": return .prepared(try Ready(from: decoder))
+    case "why": return .why(try Diagnosis(from: decoder))
     case "playing": return .playing(try anchor())
     case "paused": return .paused(positionMilliseconds: try position())
     case "resumed": return .resumed(try anchor())

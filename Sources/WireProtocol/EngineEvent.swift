@@ -15,6 +15,8 @@ public struct EngineEvent: Sendable, Equatable {
     case hello(Hello)
     case extracting(url: String)
     case ready(Ready)
+    /// What follows the current track has its first packets.
+    case prepared(Ready)
     case playing(Anchor)
     case paused(positionMilliseconds: Int)
     case resumed(Anchor)
@@ -26,6 +28,7 @@ public struct EngineEvent: Sendable, Equatable {
     case dropped(count: Int)
     case ended(EndReason, positionMilliseconds: Int)
     case status(SessionSnapshot)
+    case why(Diagnosis)
     case media(MediaListing)
     case error(ErrorReport)
   }
@@ -133,6 +136,7 @@ extension EngineEvent.Body {
     case .hello: "hello"
     case .extracting: "extracting"
     case .ready: "ready"
+    case .prepared: "prepared"
     case .playing: "playing"
     case .paused: "paused"
     case .resumed: "resumed"
@@ -143,6 +147,7 @@ extension EngineEvent.Body {
     case .dropped: "dropped"
     case .ended: "ended"
     case .status: "status"
+    case .why: "why"
     case .media: "media"
     case .error: "error"
     }

@@ -32,18 +32,20 @@ import WireProtocol
 @Suite struct SessionStateMachineTests {
   @Test func `the seed's transitions, and no others`() throws {
     var machine = SessionStateMachine(startsPaused: false)
-    #expect(throws: ErrorReport.self) { try machine.pause() }
-    #expect(throws: ErrorReport.self) { try machine.resume() }
+    #expect(throws: ErrorReport.self) { try machine.requireStreaming() }
+    #expect(throws: ErrorReport.self) { try machine.requirePaused() }
     #expect(throws: ErrorReport.self) { try machine.requirePlace(for: "seek") }
     let isSounding = machine.becomeReady()
     #expect(isSounding)
     #expect(machine.state == .streaming)
-    #expect(throws: ErrorReport.self) { try machine.resume() }
-    try machine.pause()
+    #expect(throws: ErrorReport.self) { try machine.requirePaused() }
+    try machine.requireStreaming()
+    machine.pause()
     #expect(machine.state == .paused)
-    #expect(throws: ErrorReport.self) { try machine.pause() }
+    #expect(throws: ErrorReport.self) { try machine.requireStreaming() }
     try machine.requirePlace(for: "seek")
-    try machine.resume()
+    try machine.requirePaused()
+    machine.resume()
     #expect(machine.state == .streaming)
   }
 

@@ -17,9 +17,11 @@ import WireProtocol
   @Test func `every command survives being written and read`() throws {
     let id = try SessionID("guild:1")
     let play = PlayRequest(
-      url: "https://a/ü?b=c", startMilliseconds: 40, volume: 0.5, loop: true, paused: true)
+      url: "https://a/ü?b=c", startMilliseconds: 40, endMilliseconds: 90, volume: 0.5, loop: true,
+      paused: true)
     let actions: [EngineCommand.SessionAction] = [
-      .play(play), .pause, .resume, .stop, .seek(positionMilliseconds: 1234), .volume(2), .status,
+      .play(play), .prepare(play), .why, .pause, .resume, .stop, .seek(positionMilliseconds: 1234),
+      .volume(2), .status,
     ]
     for action in actions {
       let command = EngineCommand(id, action, requestID: "r1")
@@ -47,9 +49,9 @@ import WireProtocol
     (#"{"type":"play","session_id":"1","url":"a","volume":11}"#, .invalidCommand, "volume"),
     (#"{"type":"play","session_id":"1","url":"a","volume":-0.1}"#, .invalidCommand, "volume"),
     (#"{"type":"play","session_id":"1","url":"a","start_ms":-1}"#, .invalidCommand, "start_ms"),
-    (#"{"type":"play","session_id":"1","url":"a","end_ms":1}"#, .unsupported, "end_ms"),
+    (#"{"type":"play","session_id":"1","url":"a","start_ms":80,"end_ms":99}"#, .invalidCommand, "end_ms"),
     (#"{"type":"play","session_id":"1","url":"a","filters":{}}"#, .unsupported, "filters"),
-    (#"{"type":"prepare","session_id":"1","url":"a"}"#, .unsupported, "prepare"),
+    (#"{"type":"prepare","session_id":"1"}"#, .invalidCommand, "url"),
     (#"{"type":"seek","session_id":"1"}"#, .invalidCommand, "position_ms"),
     (#"{"type":"seek","session_id":"1","position_ms":1e300}"#, .invalidCommand, "position_ms"),
     (#"{"type":"volume","session_id":"1","level":"loud"}"#, .invalidCommand, "level"),

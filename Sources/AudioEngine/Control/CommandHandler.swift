@@ -22,7 +22,10 @@ package final class CommandHandler: Sendable {
   func perform(_ action: EngineCommand.Action, for inquiry: Inquiry) {
     switch action {
     case .media(let path): queue.async { [self] in list(path, for: inquiry) }
-    case .session(let id, .play(let request)): play(id, request, for: inquiry)
+    case .session(let id, .play(let request)):
+      acquire(id, request, for: inquiry) { .play($0) }
+    case .session(let id, .prepare(let request)):
+      acquire(id, request, for: inquiry) { .prepare($0, inquiry) }
     case .session(let id, let action): pacer.post(.command(id, action, inquiry))
     }
   }
@@ -42,12 +45,17 @@ package final class CommandHandler: Sendable {
     }
   }
 
-  private func play(_ id: SessionID, _ request: PlayRequest, for inquiry: Inquiry) {
+  /// Finds a request's timeline, so that its production begins at once, and hands both to the pacer.
+  private func acquire(
+    _ id: SessionID, _ request: PlayRequest, for inquiry: Inquiry, _ message: (NewPlay) -> PacerMessage
+  ) {
     do throws(ErrorReport) {
       let source = try MediaSource(request.url)
       let key = TrackKey(
         source: source, startMilliseconds: request.startMilliseconds, volume: request.volume)
-      pacer.post(.play(id, request, source, try timelines.acquire(key), inquiry))
+      let play = NewPlay(
+        id: id, request: request, source: source, lease: try timelines.acquire(key), inquiry: inquiry)
+      pacer.post(message(play))
     } catch {
       pacer.post(.answer(EngineEvent(.error(error), sessionID: id), inquiry))
     }

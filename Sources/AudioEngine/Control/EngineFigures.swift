@@ -50,6 +50,10 @@ package struct EngineFigures: Sendable {
       "antiphon_engine_underruns_total", "Deadlines with nothing under the cursor", pacing.underruns)
     text.counter("antiphon_engine_rebases_total", "Restarts of the schedule after a stall", pacing.rebases)
     text.counter("antiphon_engine_dropped_packets_total", "Packets slow routers lost", pacing.droppedPackets)
+    text.counter("antiphon_engine_cuts_total", "Changes made in the middle of the sound", pacing.cuts)
+    text.counter(
+      "antiphon_engine_cuts_without_fade_total", "Changes whose fade was not there in time",
+      pacing.cutsWithoutFade)
     text.gauge("antiphon_engine_routers", "Connected routers", [([:], pacing.connections)])
     text.gauge("antiphon_engine_workers_busy", "Workers producing", [([:], workers.busyCount)])
     text.gauge(

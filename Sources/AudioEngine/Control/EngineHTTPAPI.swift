@@ -25,9 +25,13 @@ struct EngineHTTPAPI: Sendable {
       }
     }
     router.get("session/:id") { _, context in
-      let event = await handler.answer(to: .session(try sessionID(context), .status))
-      guard case .status(let session) = event.body else { return try Self.response(event) }
-      return try Self.json(session)
+      let id = try sessionID(context)
+      let status = await handler.answer(to: .session(id, .status))
+      let why = await handler.answer(to: .session(id, .why))
+      guard case .status(let session) = status.body, case .why(let diagnosis) = why.body else {
+        return try Self.response(status)
+      }
+      return try Self.json(SessionReport(session: session, why: diagnosis))
     }
     router.get("sessions") { _, _ in try Self.json(["sessions": await pacer.sessions()]) }
     router.get("media") { request, _ in
@@ -81,5 +85,21 @@ struct EngineHTTPAPI: Sendable {
     Response(
       status: .ok, headers: [.contentType: "application/json"],
       body: .init(byteBuffer: ByteBuffer(bytes: try JSONEncoder().encode(value))))
+  }
+}
+
+/// A session object with its diagnosis.
+private struct SessionReport: Encodable {
+  let session: SessionSnapshot
+  let why: Diagnosis
+
+  private enum Key: String, CodingKey {
+    case why
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    try session.encode(to: encoder)
+    var fields = encoder.container(keyedBy: Key.self)
+    try fields.encode(why, forKey: .why)
   }
 }

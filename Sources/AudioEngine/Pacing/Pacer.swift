@@ -8,7 +8,9 @@ import WireProtocol
 enum PacerMessage: Sendable {
   case connected(RouterConnection)
   case disconnected(RouterConnection.ID)
-  case play(SessionID, PlayRequest, MediaSource, TimelineLease, Inquiry)
+  case play(NewPlay)
+  /// What follows, with who asked for it.
+  case prepare(NewPlay, Inquiry)
   case command(SessionID, EngineCommand.SessionAction, Inquiry)
   /// An answer made elsewhere, to be sent in order.
   case answer(EngineEvent, Inquiry)
@@ -16,6 +18,8 @@ enum PacerMessage: Sendable {
   case timelineChanged(Timeline)
   /// What a session's pending move asked the store for.
   case timelineAcquired(SessionID, moveNumber: UInt64, Result<TimelineLease, ErrorReport>)
+  /// The packets of a cut.
+  case spliced(SessionID, cutNumber: UInt64, [[UInt8]])
   case inspect(@Sendable ([SessionSnapshot]) -> Void)
 }
 
@@ -36,7 +40,7 @@ package final class Pacer: Sendable {
 
   /// Starts the thread, which runs for as long as the process does.
   package func start(
-    limits: Hello.Limits, startedAtMilliseconds: Int,
+    limits: Hello.Limits, startedAtMilliseconds: Int, idleTimeoutSeconds: Int,
     acquireTimeline: @escaping @Sendable (SessionID, UInt64, TrackKey) -> Void
   ) throws(ErrorReport) {
     try EngineThread.start(name: "pacer") { [self] in
@@ -44,6 +48,7 @@ package final class Pacer: Sendable {
       antiphon_go_first()
       let loop = PacerLoop(
         pacer: self, limits: limits, startedAtMilliseconds: startedAtMilliseconds,
+        idleTimeoutNanoseconds: UInt64(idleTimeoutSeconds) * 1_000_000_000,
         acquireTimeline: acquireTimeline)
       loop.run()
     }

@@ -6,12 +6,13 @@ extension PacerLoop {
     switch message {
     case .connected(let connection): connect(connection)
     case .disconnected(let id): disconnect(id)
-    case .play(let id, let request, let source, let lease, let inquiry):
-      play(id, request, source, lease, inquiry)
+    case .play(let new): play(new)
+    case .prepare(let next, let inquiry): prepare(next, inquiry)
     case .command(let id, let action, let inquiry): perform(action, on: id, inquiry)
     case .answer(let event, let inquiry): answer(inquiry, event)
     case .timelineChanged(let timeline): timelineChanged(timeline)
     case .timelineAcquired(let id, let number, let result): timelineAcquired(id, number, result)
+    case .spliced(let id, let number, let packets): spliced(id, cutNumber: number, packets)
     case .inspect(let body): body(sessions.values.map(snapshot))
     }
   }
@@ -61,21 +62,26 @@ extension PacerLoop {
 
   // MARK: Beginning and ending
 
-  private func play(
-    _ id: SessionID, _ request: PlayRequest, _ source: MediaSource, _ lease: TimelineLease, _ inquiry: Inquiry
-  ) {
-    if let existing = sessions[id] {
-      end(existing, .replaced)
-    } else if sessions.count >= limits.maximumSessions {
+  private func play(_ play: NewPlay) {
+    if let existing = sessions[play.id] { settleCut(existing, before: .play(play.request)) }
+    if let existing = sessions[play.id] {
+      // What is prepared was to follow the track that ends now.
+      dropNext(existing)
+      return cut(existing, .replace(play))
+    }
+    guard sessions.count < limits.maximumSessions else {
       let report = ErrorReport(
         .tooManySessions, "\(sessions.count) sessions play already",
-        hint: "stop one, or raise --max-sessions",
-        stage: .command)
-      return refuse(inquiry, report, id)
+        hint: "stop one, or raise --max-sessions", stage: .command)
+      return play.inquiry.map { refuse($0, report, play.id) } ?? ()
     }
-    let session = Session(id: id, request: request, source: source, lease: lease, inquiry: inquiry)
-    sessions[id] = session
-    emit(.extracting(url: request.url), id)
+    begin(play)
+  }
+
+  func begin(_ play: NewPlay) {
+    let session = Session(play)
+    sessions[play.id] = session
+    emit(.extracting(url: play.request.url), play.id)
     advanceOpening(session)
   }
 
@@ -85,47 +91,13 @@ extension PacerLoop {
     sessions[session.id] = nil
     let report = ErrorReport(
       .superseded, "the session ended (\(reason.rawValue)) before this was done", stage: .command)
-    refuse(session.playInquiry, report, session.id)
-    refuse(session.pending?.inquiry, report, session.id)
+    for inquiry in [session.playInquiry, session.pending?.inquiry, session.next?.inquiry] {
+      refuse(inquiry, report, session.id)
+    }
+    recentEnds.add(session.id, diagnosis(of: session, ended: reason))
     emit(
       .ended(reason, positionMilliseconds: session.cursor.positionMilliseconds), session.id,
       answering: inquiry)
-  }
-
-  /// The cursor is at the end of a timeline that grows no more.
-  ///
-  /// - Returns: whether the session goes on at another place right now.
-  func reachEnd(_ session: Session) -> Bool {
-    if let failure = session.cursor.timeline.failure {
-      emit(.error(failure), session.id)
-      end(session, .finished)
-      return false
-    }
-    switch session.pending?.purpose {
-    // The session is on its way to another place.
-    case .seek, .loop: return true
-    // Nothing is left that another volume could be heard in.
-    case .volume, nil: break
-    }
-    guard session.request.loop else {
-      end(session, .finished)
-      return false
-    }
-    let start = session.request.startMilliseconds
-    if session.cursor.timeline.covers(positionMilliseconds: start) {
-      session.cursor.move(to: session.cursor.timeline.packetIndex(atMilliseconds: start))
-      session.bufferingSinceNanoseconds = nil
-      emit(.playing(anchor(session)), session.id)
-      // A change of volume that was prepared for the end of this round is wanted at its beginning now.
-      if let pending = session.pending, case .volume(let level) = pending.purpose {
-        session.pending = nil
-        requestMove(
-          session, .volume(level), inquiry: pending.inquiry, startMilliseconds: start, volume: level)
-      }
-    } else {
-      requestMove(session, .loop, inquiry: nil, startMilliseconds: start, volume: session.volume)
-    }
-    return true
   }
 
   // MARK: Opening
@@ -134,6 +106,7 @@ extension PacerLoop {
     for session in sessions.values {
       if session.lease.timeline === timeline { advanceOpening(session) }
       if session.pending?.lease?.timeline === timeline { advanceMove(session) }
+      if session.next?.play.lease.timeline === timeline { advanceNext(session) }
     }
   }
 
@@ -145,6 +118,7 @@ extension PacerLoop {
     case .producing, .complete: becomeReady(session, timeline)
     case .failed:
       let report = timeline.failure ?? ErrorReport(.internal, "production ended without a reason")
+      session.history.failed(report, nowNanoseconds: MonotonicClock.nowNanoseconds)
       emit(.error(report), session.id, answering: session.playInquiry)
       session.playInquiry = nil
       end(session, .loadFailed)
@@ -154,10 +128,27 @@ extension PacerLoop {
   private func becomeReady(_ session: Session, _ timeline: Timeline) {
     guard let track = timeline.track else { return }
     session.track = track
+    emit(
+      .ready(ready(session.request, track, timeline, asked: session.playInquiry)), session.id,
+      answering: session.playInquiry)
+    session.playInquiry = nil
+    guard session.machine.becomeReady() else { return pause(session, nil) }
+    // What begins at the source's own beginning needs no fade, and what follows another track has no time.
+    guard session.request.startMilliseconds > 0, joiningTick == nil else {
+      startStreaming(session)
+      return emit(.playing(anchor(session)), session.id)
+    }
+    cut(session, .begin)
+  }
+
+  /// What is known of a track, and how long each stage of opening it took: nothing where it was there already.
+  func ready(
+    _ request: PlayRequest, _ track: TrackDetails, _ timeline: Timeline, asked: Inquiry?
+  ) -> Ready {
     var timings = Ready.Timings()
-    if let inquiry = session.playInquiry {
+    if let asked {
       timings.total = MonotonicClock.milliseconds(
-        from: inquiry.askedNanoseconds, to: MonotonicClock.nowNanoseconds)
+        from: asked.askedNanoseconds, to: MonotonicClock.nowNanoseconds)
     }
     let journal = timeline.journal
     timings.queued = journal.milliseconds(of: .queue)
@@ -166,26 +157,22 @@ extension PacerLoop {
     timings.connect = journal.milliseconds(of: .connect)
     timings.probe = journal.milliseconds(of: .probe)
     timings.firstPacket = journal.milliseconds(of: .firstPacket)
-    let ready = Ready(
-      url: session.request.url, title: track.title, durationMilliseconds: track.durationMilliseconds,
+    return Ready(
+      url: request.url, title: track.title, durationMilliseconds: track.durationMilliseconds,
       codec: track.codec, passthrough: track.isPassthrough, timings: timings)
-    emit(.ready(ready), session.id, answering: session.playInquiry)
-    session.playInquiry = nil
-    if session.machine.becomeReady() {
-      startStreaming(session)
-      emit(.playing(anchor(session)), session.id)
-    } else {
-      emit(.paused(positionMilliseconds: session.cursor.positionMilliseconds), session.id)
-    }
   }
 
   // MARK: Commands
 
   private func perform(_ action: EngineCommand.SessionAction, on id: SessionID, _ inquiry: Inquiry) {
+    if let session = sessions[id] { settleCut(session, before: action) }
     guard let session = sessions[id] else {
-      if case .status = action {
+      switch action {
+      case .status:
         let idle = SessionSnapshot(sessionID: id, state: .idle)
         return answer(inquiry, EngineEvent(.status(idle), sessionID: id))
+      case .why: return answer(inquiry, EngineEvent(.why(recentEnds.diagnosis(of: id)), sessionID: id))
+      default: break
       }
       let report = ErrorReport(
         .noSuchSession, "\(action.name): the session \(id) plays nothing", hint: "play something first",
@@ -203,23 +190,36 @@ extension PacerLoop {
     _ action: EngineCommand.SessionAction, on session: Session, _ inquiry: Inquiry
   ) throws(ErrorReport) {
     switch action {
-    case .play: preconditionFailure("a play comes with its timeline")
+    case .play, .prepare: preconditionFailure("a play comes with its timeline")
     case .pause:
-      try session.machine.pause()
-      stopStreaming(session)
-      emit(
-        .paused(positionMilliseconds: session.cursor.positionMilliseconds), session.id, answering: inquiry)
-      // A volume that waited for a tick to be spliced in at waits no more.
-      advanceMove(session)
+      try session.machine.requireStreaming()
+      cut(session, .pause(inquiry))
     case .resume:
-      try session.machine.resume()
-      startStreaming(session)
-      emit(.resumed(anchor(session)), session.id, answering: inquiry)
-    case .stop: end(session, .stopped, answering: inquiry)
+      try session.machine.requirePaused()
+      cut(session, .resume(inquiry))
+    case .stop: cut(session, .stop(inquiry))
     case .seek(let position): try seek(session, to: position, inquiry)
     case .volume(let level): try setVolume(session, level, inquiry)
     case .status: answer(inquiry, EngineEvent(.status(snapshot(session)), sessionID: session.id))
+    case .why: answer(inquiry, EngineEvent(.why(diagnosis(of: session, ended: nil)), sessionID: session.id))
     }
+  }
+
+  /// - Parameter inquiry: nil for a session that begins paused.
+  func pause(_ session: Session, _ inquiry: Inquiry?) {
+    session.machine.pause()
+    stopStreaming(session)
+    session.pausedSinceNanoseconds = MonotonicClock.nowNanoseconds
+    emit(.paused(positionMilliseconds: session.cursor.positionMilliseconds), session.id, answering: inquiry)
+    // A volume that waited for a tick to be spliced in at waits no more.
+    advanceMove(session)
+  }
+
+  func resume(_ session: Session, _ inquiry: Inquiry) {
+    session.machine.resume()
+    session.pausedSinceNanoseconds = nil
+    startStreaming(session)
+    emit(.resumed(anchor(session)), session.id, answering: inquiry)
   }
 
   // MARK: Figures

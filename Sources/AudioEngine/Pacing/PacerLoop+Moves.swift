@@ -11,11 +11,13 @@ extension PacerLoop {
       throw ErrorReport(
         .invalidCommand, "seek: \(position) ms lies behind the end at \(duration) ms", stage: .command)
     }
+    if let end = session.request.endMilliseconds, position >= end {
+      throw ErrorReport(
+        .invalidCommand, "seek: \(position) ms lies behind end_ms, \(end) ms", stage: .command)
+    }
     supersedeMove(session)
-    let timeline = session.cursor.timeline
-    if timeline.hasPacket(atMilliseconds: position) {
-      session.cursor.move(to: timeline.packetIndex(atMilliseconds: position))
-      announceSeek(session, inquiry)
+    if Self.hasSound(session.cursor.timeline, atMilliseconds: position) {
+      cut(session, .seek(session.lease, positionMilliseconds: position, inquiry))
     } else {
       requestMove(
         session, .seek(positionMilliseconds: position), inquiry: inquiry, startMilliseconds: position,
@@ -23,8 +25,8 @@ extension PacerLoop {
     }
   }
 
-  private func announceSeek(_ session: Session, _ inquiry: Inquiry?) {
-    session.bufferingSinceNanoseconds = nil
+  func announceSeek(_ session: Session, _ inquiry: Inquiry?) {
+    endUnderrun(session, now: MonotonicClock.nowNanoseconds)
     let anchor = anchor(session)
     emit(
       .seeked(
@@ -33,15 +35,32 @@ extension PacerLoop {
       session.id, answering: inquiry)
   }
 
+  /// Whether a timeline has what a splice into it needs: more than the one packet, unless it ends there.
+  private static func hasSound(_ timeline: Timeline, atMilliseconds position: Int) -> Bool {
+    // The phase is read before the count: a complete timeline has every packet it will ever have.
+    let isComplete = timeline.phase == .complete
+    guard timeline.hasPacket(atMilliseconds: position) else { return false }
+    return isComplete
+      || timeline.packetIndex(atMilliseconds: position) + Splice.packetsFrom <= timeline.packetCount
+  }
+
   func setVolume(_ session: Session, _ level: Double, _ inquiry: Inquiry) throws(ErrorReport) {
     try session.machine.requirePlace(for: "volume")
     supersedeMove(session)
     guard level != session.volume else {
       return answer(inquiry, EngineEvent(.status(snapshot(session)), sessionID: session.id))
     }
-    // The other timeline begins a little before, so that its encoder has settled where it is spliced in.
-    let start = max(0, session.cursor.positionMilliseconds - 5 * WireLimits.packetDurationMilliseconds)
-    requestMove(session, .volume(level), inquiry: inquiry, startMilliseconds: start, volume: level)
+    // The other timeline begins a little before, so that its encoder, and a splice into it, have settled.
+    let lead = (Splice.packetsBefore + 2) * WireLimits.packetDurationMilliseconds
+    requestMove(
+      session, .volume(level), inquiry: inquiry,
+      startMilliseconds: max(0, session.cursor.positionMilliseconds - lead), volume: level)
+  }
+
+  func volumeChanged(_ session: Session, to level: Double, _ inquiry: Inquiry?) {
+    session.volume = level
+    emit(.status(snapshot(session)), session.id, answering: inquiry)
+    prepareNextAgain(session)
   }
 
   func requestMove(
@@ -58,14 +77,15 @@ extension PacerLoop {
   func supersedeMove(_ session: Session) {
     guard let pending = session.pending else { return }
     session.pending = nil
-    let report = ErrorReport(.superseded, "a newer command took its place", stage: .command)
-    refuse(pending.inquiry, report, session.id)
+    refuse(pending.inquiry, .overtaken, session.id)
   }
 
   func timelineAcquired(
     _ id: SessionID, _ number: UInt64, _ result: Result<TimelineLease, ErrorReport>
   ) {
-    guard let session = sessions[id], session.pending?.number == number else { return }
+    guard let session = sessions[id] else { return }
+    if session.next?.number == number { return nextAcquired(session, result) }
+    guard session.pending?.number == number else { return }
     switch result {
     case .success(let lease):
       session.pending?.lease = lease
@@ -76,43 +96,34 @@ extension PacerLoop {
 
   /// Looks whether the other timeline has what a move waits for.
   func advanceMove(_ session: Session) {
-    guard let pending = session.pending, let lease = pending.lease else { return }
-    switch (lease.timeline.phase, pending.purpose) {
+    guard let pending = session.pending, let lease = pending.lease, session.cut == nil else { return }
+    let timeline = lease.timeline
+    switch (timeline.phase, pending.purpose) {
     case (.opening, _): return
-    case (.failed, _): failMove(session, lease.timeline.failure ?? .superseded)
-    // While it streams, the splice is made at a tick; and a place that comes in a moment is waited for.
-    case (_, .volume) where session.nextTick != nil: return
-    case (.producing, .seek(let position))
-    where session.nextTick != nil && !lease.timeline.hasPacket(atMilliseconds: position):
-      lease.timeline.isWanted(atMilliseconds: position)
-    case (_, .volume): finishVolume(session, pending, lease)
+    case (.failed, _): failMove(session, timeline.failure ?? .superseded)
     case (_, .seek(let position)):
+      // A place that comes in a moment is waited for, where something is heard meanwhile.
+      if session.nextTick != nil, timeline.phase == .producing,
+        !Self.hasSound(timeline, atMilliseconds: position)
+      {
+        return timeline.isWanted(atMilliseconds: position)
+      }
       session.pending = nil
-      session.move(to: lease, positionMilliseconds: position)
-      announceSeek(session, pending.inquiry)
+      cut(session, .seek(lease, positionMilliseconds: position, pending.inquiry))
+    case (_, .volume(let level)):
+      // The splice lies some packets ahead.
+      let position =
+        session.cursor.positionMilliseconds + Splice.packetsFrom * WireLimits.packetDurationMilliseconds
+      let isThere = timeline.phase == .complete || Self.hasSound(timeline, atMilliseconds: position)
+      guard session.nextTick == nil || isThere else { return }
+      session.pending = nil
+      cut(session, .volume(level, lease, pending.inquiry))
     case (_, .loop):
       session.pending = nil
       session.move(to: lease, positionMilliseconds: session.request.startMilliseconds)
-      session.bufferingSinceNanoseconds = nil
+      endUnderrun(session, now: MonotonicClock.nowNanoseconds)
       if session.nextTick != nil { emit(.playing(anchor(session)), session.id) }
     }
-  }
-
-  /// Splices to another volume once the other timeline has the packet that is next.
-  func finishVolumeMove(_ session: Session) {
-    guard let pending = session.pending, case .volume = pending.purpose, let lease = pending.lease,
-      lease.timeline.phase != .opening,
-      lease.timeline.hasPacket(atMilliseconds: session.cursor.positionMilliseconds)
-    else { return }
-    finishVolume(session, pending, lease)
-  }
-
-  private func finishVolume(_ session: Session, _ pending: PendingMove, _ lease: TimelineLease) {
-    guard case .volume(let level) = pending.purpose else { return }
-    session.pending = nil
-    session.volume = level
-    session.move(to: lease, positionMilliseconds: session.cursor.positionMilliseconds)
-    emit(.status(snapshot(session)), session.id, answering: pending.inquiry)
   }
 
   private func failMove(_ session: Session, _ report: ErrorReport) {
@@ -120,8 +131,14 @@ extension PacerLoop {
     session.pending = nil
     refuse(pending.inquiry, report, session.id)
     if case .loop = pending.purpose {
+      session.history.failed(report, nowNanoseconds: MonotonicClock.nowNanoseconds)
       emit(.error(report), session.id)
       end(session, .finished)
     }
   }
+}
+
+extension ErrorReport {
+  /// Another command of the same kind came before this one was done.
+  static let overtaken = ErrorReport(.superseded, "a newer command took its place", stage: .command)
 }

@@ -19,7 +19,7 @@ final class PacerLoop {
   private static let shareableTicks: UInt64 = 5
   private static let shareableSessions = 64
   private static let messagesBetweenTicks = 32
-  private static let trimIntervalNanoseconds: UInt64 = 1_000_000_000
+  private static let cleanUpIntervalNanoseconds: UInt64 = 1_000_000_000
   /// Packets kept behind the last session of a timeline that will not be cached: seeking back within
   /// 5 s needs no new production.
   private static let packetsKeptBehind = 250
@@ -27,7 +27,9 @@ final class PacerLoop {
   let pacer: Pacer
   let limits: Hello.Limits
   let acquireTimeline: @Sendable (SessionID, UInt64, TrackKey) -> Void
+  let splicer = Splicer()
   private let startedAtMilliseconds: Int
+  private let idleTimeoutNanoseconds: UInt64
 
   var sessions: [SessionID: Session] = [:]
   private(set) var schedule = Schedule(nowNanoseconds: MonotonicClock.nowNanoseconds)
@@ -36,21 +38,28 @@ final class PacerLoop {
   private(set) var streamingCount = 0
   var batch = MessageBatch()
   private var links: [Link] = []
+  var linkCount: Int { links.count }
   private var messages: [PacerMessage] = []
   private var pollDescriptors = [pollfd()]
   private var packetCount = 0
   private var underrunCount = 0
-  private var nextTrimNanoseconds: UInt64 = 0
+  private var nextCleanUpNanoseconds: UInt64 = 0
   /// Numbers the moves, so that a late answer of the store finds out that it is late.
   var moveCount: UInt64 = 0
+  /// Numbers the cuts, for the same reason.
+  var cutCount: UInt64 = 0
+  /// The tick that a track which follows another begins with.
+  var joiningTick: UInt64?
+  var recentEnds = RecentEnds()
 
   init(
-    pacer: Pacer, limits: Hello.Limits, startedAtMilliseconds: Int,
+    pacer: Pacer, limits: Hello.Limits, startedAtMilliseconds: Int, idleTimeoutNanoseconds: UInt64,
     acquireTimeline: @escaping @Sendable (SessionID, UInt64, TrackKey) -> Void
   ) {
     self.pacer = pacer
     self.limits = limits
     self.startedAtMilliseconds = startedAtMilliseconds
+    self.idleTimeoutNanoseconds = idleTimeoutNanoseconds
     self.acquireTimeline = acquireTimeline
   }
 
@@ -71,7 +80,7 @@ final class PacerLoop {
       runDueTicks()
       listSessions()
       flush()
-      trimIfDue(now)
+      cleanUpIfDue(now)
       wait()
     }
   }
@@ -109,11 +118,19 @@ final class PacerLoop {
   private func runTick(_ tick: UInt64, now: UInt64) {
     // A session that ends leaves its phase while this goes through a copy of it.
     for session in phases[Schedule.phase(of: tick)] where session.nextTick == tick {
-      finishVolumeMove(session)
-      if case .seek = session.pending?.purpose { advanceMove(session) }
-      send(session, now: now)
-      if session.nextTick != nil { session.nextTick = tick + Schedule.ticksPerPacket }
+      if session.pending != nil { advanceMove(session) }
+      performDueCut(session)
+      if session.nextTick == tick { send(session, now: now) }
+      if session.nextTick == tick { session.nextTick = tick + Schedule.ticksPerPacket }
+      if session.nextTick == nil { joinNext(session, tick, now: now) }
     }
+  }
+
+  /// Sends the first packet of a track that follows another in the very tick in which that one ended.
+  private func joinNext(_ session: Session, _ tick: UInt64, now: UInt64) {
+    guard let next = sessions[session.id], next !== session, next.nextTick == tick else { return }
+    send(next, now: now)
+    if next.nextTick == tick { next.nextTick = tick + Schedule.ticksPerPacket }
   }
 
   /// Sends the packet under a session's cursor, or says why there is none.
@@ -123,13 +140,31 @@ final class PacerLoop {
     if !session.cursor.hasPacket, phase == .complete || phase == .failed {
       guard reachEnd(session) else { return }
     }
+    if let end = session.request.endMilliseconds {
+      guard goOn(session, before: end) else { return }
+    }
     guard session.cursor.hasPacket else { return underrun(session, now: now) }
     if session.bufferingSinceNanoseconds != nil {
-      session.bufferingSinceNanoseconds = nil
+      endUnderrun(session, now: now)
       emit(.playing(anchor(session)), session.id)
     }
-    _ = session.cursor.withNext { batch.append(audio: $0, of: session.id) }
-    packetCount += 1
+    if let packet = session.joint.take(at: session.cursor.index) {
+      packet.withUnsafeBytes { batch.append(audio: $0, of: session.id) }
+      session.cursor.skip()
+    } else {
+      _ = session.cursor.withNext { batch.append(audio: $0, of: session.id) }
+    }
+    session.history.sentFrame(nowNanoseconds: now)
+    countPacket()
+  }
+
+  func countPacket() { packetCount += 1 }
+
+  /// Nothing is waited for any more: the wait is kept for whoever asks.
+  func endUnderrun(_ session: Session, now: UInt64) {
+    guard let since = session.bufferingSinceNanoseconds else { return }
+    session.bufferingSinceNanoseconds = nil
+    session.history.underran(since: since, until: now)
   }
 
   private func underrun(_ session: Session, now: UInt64) {
@@ -163,7 +198,7 @@ final class PacerLoop {
 
   /// The session's first packet goes out within the next 20 ms, mostly within 10 ms.
   func startStreaming(_ session: Session) {
-    let tick = startTick()
+    let tick = joiningTick ?? startTick(from: session.earliestTick)
     schedule.include(tick)
     session.nextTick = tick
     session.bufferingSinceNanoseconds = nil
@@ -173,8 +208,8 @@ final class PacerLoop {
 
   /// A tick soon in which others are due already, since every round costs the same; where those are
   /// many, or none is near, the one with the fewest.
-  private func startTick() -> UInt64 {
-    let first = schedule.firstTick(after: MonotonicClock.nowNanoseconds)
+  private func startTick(from earliest: UInt64) -> UInt64 {
+    let first = max(earliest, schedule.firstTick(after: MonotonicClock.nowNanoseconds))
     func sessionCount(_ tick: UInt64) -> Int { phases[Schedule.phase(of: tick)].count }
     let near = (first..<first + Self.shareableTicks).first {
       (1..<Self.shareableSessions).contains(sessionCount($0))
@@ -186,8 +221,9 @@ final class PacerLoop {
   func stopStreaming(_ session: Session) {
     guard let tick = session.nextTick else { return }
     phases[Schedule.phase(of: tick)].removeAll { $0 === session }
+    session.earliestTick = tick
     session.nextTick = nil
-    session.bufferingSinceNanoseconds = nil
+    endUnderrun(session, now: MonotonicClock.nowNanoseconds)
     streamingCount -= 1
   }
 
@@ -252,13 +288,22 @@ final class PacerLoop {
     }
     var deadline = streamingCount > 0 ? schedule.time(of: schedule.nextTick) : nil
     if links.contains(where: { !$0.unlisted.isEmpty }) { deadline = MonotonicClock.nowNanoseconds }
+    if deadline == nil, !sessions.isEmpty { deadline = nextCleanUpNanoseconds }
     pacer.wait(until: deadline, descriptors: &pollDescriptors)
   }
 
+  private func cleanUpIfDue(_ now: UInt64) {
+    guard now >= nextCleanUpNanoseconds else { return }
+    nextCleanUpNanoseconds = now + Self.cleanUpIntervalNanoseconds
+    trim()
+    for session in sessions.values {
+      guard let since = session.idleSinceNanoseconds, now > since + idleTimeoutNanoseconds else { continue }
+      end(session, .cleanup)
+    }
+  }
+
   /// Frees what every session of a timeline that will not be cached has played.
-  private func trimIfDue(_ now: UInt64) {
-    guard now >= nextTrimNanoseconds else { return }
-    nextTrimNanoseconds = now + Self.trimIntervalNanoseconds
+  private func trim() {
     var slowest: [ObjectIdentifier: (timeline: Timeline, index: Int)] = [:]
     for session in sessions.values where session.cursor.timeline.isTransient {
       let timeline = session.cursor.timeline

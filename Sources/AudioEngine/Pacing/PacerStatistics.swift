@@ -7,6 +7,10 @@ package final class PacerStatistics: Sendable {
     package var underruns = 0
     package var rebases = 0
     package var droppedPackets = 0
+    /// Pauses, resumes, stops, seeks and volume changes.
+    package var cuts = 0
+    /// Those that came without their fade, because its splice was not there in time.
+    package var cutsWithoutFade = 0
     package var extracting = 0
     package var streaming = 0
     package var paused = 0

@@ -34,23 +34,40 @@ final class Session {
   var playInquiry: Inquiry?
   /// A change of timeline under way.
   var pending: PendingMove?
+  /// A change of what is heard that waits for its packet.
+  var cut: PendingCut?
+  /// After a cut.
+  var joint = JointPackets()
+  /// What follows when this track has finished.
+  var next: PreparedTrack?
+  var history: SessionHistory
   /// Which of the schedule's phases it is due in, and the tick of its next packet; nil while not streaming.
   var nextTick: UInt64?
+  /// Where the last packet before a pause ends: none comes before.
+  var earliestTick: UInt64 = 0
   /// Since when nothing was under the cursor at its deadline.
   var bufferingSinceNanoseconds: UInt64?
+  var pausedSinceNanoseconds: UInt64?
   var isStuckAnnounced = false
 
-  init(id: SessionID, request: PlayRequest, source: MediaSource, lease: TimelineLease, inquiry: Inquiry) {
-    self.id = id
-    self.request = request
-    self.source = source
+  init(_ play: NewPlay) {
+    id = play.id
+    request = play.request
+    source = play.source
     machine = SessionStateMachine(startsPaused: request.paused)
-    self.lease = lease
+    lease = play.lease
+    let timeline = lease.timeline
     cursor = Timeline.Cursor(
-      lease.timeline, index: max(0, lease.timeline.packetIndex(atMilliseconds: request.startMilliseconds)))
+      timeline, index: max(0, timeline.packetIndex(atMilliseconds: request.startMilliseconds)))
     volume = request.volume
-    playInquiry = inquiry
+    playInquiry = play.inquiry
+    history = SessionHistory(
+      askedNanoseconds: play.inquiry?.askedNanoseconds ?? MonotonicClock.nowNanoseconds,
+      journal: timeline.journal)
   }
+
+  /// Since when it is of no use to anybody: paused, or with nothing to send.
+  var idleSinceNanoseconds: UInt64? { pausedSinceNanoseconds ?? bufferingSinceNanoseconds }
 
   func key(startMilliseconds: Int, volume: Double) -> TrackKey {
     TrackKey(source: source, startMilliseconds: startMilliseconds, volume: volume)
@@ -62,6 +79,7 @@ final class Session {
     cursor = Timeline.Cursor(
       lease.timeline, index: max(0, lease.timeline.packetIndex(atMilliseconds: positionMilliseconds)))
     track = lease.timeline.track ?? track
+    history.moved(to: lease.timeline.journal)
   }
 }
 

@@ -27,16 +27,18 @@ package struct SessionStateMachine: Equatable {
     return !startsPaused
   }
 
-  /// - Throws: `invalid_state` where there is nothing to pause.
-  package mutating func pause() throws(ErrorReport) {
+  /// What `pause` needs: there is sound to be paused.
+  package func requireStreaming() throws(ErrorReport) {
     guard state == .streaming else { throw refusal("pause", "is not streaming") }
-    state = .paused
   }
 
-  package mutating func resume() throws(ErrorReport) {
+  /// What `resume` needs.
+  package func requirePaused() throws(ErrorReport) {
     guard state == .paused else { throw refusal("resume", "is not paused") }
-    state = .streaming
   }
+
+  package mutating func pause() { state = .paused }
+  package mutating func resume() { state = .streaming }
 
   /// Seek and volume need a place on a timeline.
   package func requirePlace(for command: String) throws(ErrorReport) {

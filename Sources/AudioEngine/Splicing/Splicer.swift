@@ -19,11 +19,12 @@ package final class Splicer: Sendable {
     Self.leastNanoseconds + UInt64(waiting.load(ordering: .relaxed)) * Self.nanosecondsASplice
   }
 
-  /// Renders a splice; nil where that fails, which leaves a click and nothing worse.
-  func render(_ splice: Splice, _ deliver: @escaping @Sendable ([[UInt8]]?) -> Void) {
+  /// Renders the packets of splices that follow one another; none where that fails, which leaves a click and
+  /// nothing worse.
+  func render(_ splices: [Splice], _ deliver: @escaping @Sendable ([[UInt8]]) -> Void) {
     waiting.add(1, ordering: .relaxed)
     queue.async { [self] in
-      let packets = try? splice.render()
+      let packets = (try? splices.flatMap { try $0.render() }) ?? []
       waiting.subtract(1, ordering: .relaxed)
       deliver(packets)
     }

@@ -177,7 +177,7 @@ extension Timeline {
     /// Reads the next packet, or nil where none is published.
     package mutating func withNext(_ body: (UnsafeRawBufferPointer) -> Void) -> Bool {
       guard hasPacket else { return false }
-      if segment == nil { place() }
+      if segment == nil { findPlace() }
       // Safe: `index` is published, so its segment, and every one before it, is fully written.
       if let packet = segment!.packet(at: offset) {
         body(packet)
@@ -192,10 +192,29 @@ extension Timeline {
       return true
     }
 
+    /// Goes past the next packet, which is there, without reading it.
+    package mutating func skip() { _ = withNext { _ in } }
+
+    /// Copies of the packets around an index, as far as they are there: for a splice at it.
+    package func side(at index: Int) -> Splice.Side {
+      let first = max(index - Splice.packetsBefore, timeline.firstRetained.load(ordering: .relaxed), 0)
+      let end = min(index + Splice.packetsFrom, timeline.packetCount)
+      guard first < end else { return Splice.Side(packets: [], place: 0) }
+      var packets: [[UInt8]] = []
+      var reader = self
+      reader.place(at: first)
+      for _ in first..<end { _ = reader.withNext { packets.append(Array($0)) } }
+      return Splice.Side(packets: packets, place: index - first)
+    }
+
     package mutating func move(to index: Int) {
+      place(at: index)
+      timeline.isWanted(at: index)
+    }
+
+    private mutating func place(at index: Int) {
       self.index = index
       segment = nil
-      timeline.isWanted(at: index)
     }
 
     private mutating func advance(past byteCount: Int) {
@@ -205,7 +224,7 @@ extension Timeline {
     }
 
     /// Walks to the segment and offset of `index`: one hop a second of audio.
-    private mutating func place() {
+    private mutating func findPlace() {
       var current = timeline.head
       // What a cursor was put on may have been trimmed before it was read from.
       index = max(index, current.firstIndex)

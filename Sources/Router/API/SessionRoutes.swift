@@ -6,7 +6,7 @@ struct SessionRoutes {
   let plane: DataPlaneHandle
 
   /// The commands that are `POST /api/v1/sessions/ID/COMMAND`.
-  private static let commands = ["play", "pause", "resume", "stop", "seek", "volume", "skip"]
+  private static let commands = ["play", "prepare", "pause", "resume", "stop", "seek", "volume", "skip"]
 
   func add(to router: Hummingbird.Router<RouterRequestContext>) {
     let sessions = router.group("api/v1/sessions")
@@ -16,6 +16,9 @@ struct SessionRoutes {
       sessions.post("\(":id")/\(command)") { request, context in
         try await ask(body(request), type: command, context)
       }
+    }
+    sessions.get(":id/why") { _, context in
+      try await answer(ClientCommand(.engine(.session(sessionID(context), .why))))
     }
     sessions.post(":id/queue") { request, context in
       try await ask(body(request), type: "queue_add", context)

@@ -1,0 +1,69 @@
+import WireProtocol
+
+/// What happened to one session since its `play`: the engine's answer to "why is it silent?" is made of it.
+struct SessionHistory {
+  private static let maximumRecords = 32
+  private static let maximumJournals = 4
+
+  let askedNanoseconds: UInt64
+  /// Of the timelines it has been on, the last ones: each says what its opening took.
+  private var journals: [StageJournal]
+  private var records: [StageRecord] = []
+  private(set) var underruns = Diagnosis.Underruns()
+  var lastError: ErrorReport?
+  private var hasSentFrame = false
+
+  init(askedNanoseconds: UInt64, journal: StageJournal) {
+    self.askedNanoseconds = askedNanoseconds
+    journals = [journal]
+  }
+
+  mutating func moved(to journal: StageJournal) {
+    guard journals.last !== journal else { return }
+    journals.append(journal)
+    if journals.count > Self.maximumJournals { journals.removeFirst() }
+  }
+
+  /// The first packet goes out.
+  mutating func sentFrame(nowNanoseconds: UInt64) {
+    guard !hasSentFrame else { return }
+    hasSentFrame = true
+    record(.firstFrameOut, endNanoseconds: nowNanoseconds)
+  }
+
+  mutating func underran(since startNanoseconds: UInt64, until endNanoseconds: UInt64) {
+    let duration = MonotonicClock.milliseconds(from: startNanoseconds, to: endNanoseconds)
+    underruns.count += 1
+    underruns.totalMilliseconds += duration
+    underruns.longestMilliseconds = max(underruns.longestMilliseconds, duration)
+    record(.underrun, endNanoseconds: endNanoseconds, milliseconds: duration)
+  }
+
+  mutating func failed(_ report: ErrorReport, nowNanoseconds: UInt64) {
+    lastError = report
+    record(.error, endNanoseconds: nowNanoseconds, detail: report.message)
+  }
+
+  /// Everything, in the order in which it ended.
+  var stages: [StageRecord] {
+    let opened = journals.flatMap(\.entries).map { entry in
+      StageRecord(
+        stage: entry.stage, atMilliseconds: at(entry.endNanoseconds), milliseconds: entry.milliseconds,
+        detail: entry.detail)
+    }
+    return (opened + records).sorted { $0.atMilliseconds < $1.atMilliseconds }
+  }
+
+  private mutating func record(
+    _ stage: StageRecord.Stage, endNanoseconds: UInt64, milliseconds: Double? = nil, detail: String? = nil
+  ) {
+    records.append(
+      StageRecord(
+        stage: stage, atMilliseconds: at(endNanoseconds), milliseconds: milliseconds, detail: detail))
+    if records.count > Self.maximumRecords { records.remove(at: 1) }
+  }
+
+  private func at(_ nanoseconds: UInt64) -> Double {
+    (Double(nanoseconds) - Double(askedNanoseconds)) / 1e6
+  }
+}

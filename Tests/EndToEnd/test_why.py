@@ -1,0 +1,62 @@
+"""`why`: the answer to "why is it silent?"."""
+
+from client import listen, request
+from media import FLAC, tone_clip
+
+CLIP = tone_clip(440, 20, FLAC)
+OPENING = ["queue", "connect", "probe", "first_packet", "first_frame_out"]
+
+
+async def test_a_session_nobody_knows(antiphon, new_session):
+    why = await request("GET", f"{antiphon.router.url}/api/v1/sessions/{new_session()}/why")
+    assert why.status == 200 and why.body["state"] == "idle" and "nothing has been asked" in why.body["summary"], why
+
+
+async def test_what_a_play_went_through(antiphon, media, new_session):
+    media.path(CLIP)
+    async with listen(antiphon.router.url, new_session()) as listener:
+        await listener.play(CLIP.url)
+        await listener.wait_packets(10)
+        why = await listener.command("why")
+        assert why["type"] == "why" and why["state"] == "streaming", why
+        assert [stage["stage"] for stage in why["stages"]] == OPENING, why["stages"]
+        times = [stage["at_ms"] for stage in why["stages"]]
+        assert times == sorted(times) and times[0] >= 0, times
+        assert all(stage["ms"] >= 0 for stage in why["stages"][:4]), why["stages"]
+        assert why["underruns"] == {"count": 0, "total_ms": 0, "longest_ms": 0} and why["restarts"] == 0, why
+        assert "It plays" in why["summary"], why
+
+        await listener.command("pause")
+        assert "paused" in (await listener.command("why"))["summary"]
+        await listener.command("resume")
+        await listener.command("volume", level=0)
+        assert "volume 0" in (await listener.command("why"))["summary"]
+
+        engine = await request("GET", f"{antiphon.engine.url}/session/{listener.session}")
+        assert engine.body["state"] == "streaming" and engine.body["why"]["state"] == "streaming", engine
+
+        await listener.command("stop")
+        ended = await listener.command("why")
+        assert ended["state"] == "idle" and ended["ended"]["reason"] == "stopped", ended
+        assert ended["ended"]["ago_ms"] >= 0 and "stopped" in ended["summary"], ended
+
+
+async def test_why_a_track_could_not_be_loaded(antiphon, new_session):
+    async with listen(antiphon.router.url, new_session()) as listener:
+        answer = await listener.ask("play", url="media:not-there.flac")
+        assert answer["code"] == "source_not_found", answer
+        why = await listener.command("why")
+        assert why["ended"]["reason"] == "loadFailed", why
+        assert why["last_error"]["code"] == "source_not_found" and why["last_error"]["hint"], why
+        assert "not-there.flac" in why["summary"], why
+
+
+async def test_why_goes_to_the_asker_alone(antiphon, media, new_session):
+    media.path(CLIP)
+    session = new_session()
+    async with listen(antiphon.router.url, session) as one, listen(antiphon.router.url, session) as other:
+        await one.play(CLIP.url)
+        await one.command("why")
+        await one.command("stop")
+        await other.wait_event("ended")
+        assert not other.events("why"), other.events("why")
