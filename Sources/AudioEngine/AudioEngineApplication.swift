@@ -29,7 +29,11 @@ package struct AudioEngineApplication: Sendable {
     let pacer = Pacer()
     let workers = WorkerPool(
       maximumWorkers: configuration.maximumWorkers, maximumQueuedJobs: configuration.maximumQueuedJobs)
-    let timelines = makeTimelines(mediaRoot: mediaRoot, pacer: pacer, workers: workers)
+    let coreCount = sysconf(Int32(_SC_NPROCESSORS_ONLN))
+    let admission = TranscodeAdmission(coreCount: coreCount, share: configuration.transcodeCPUShare)
+    let timelines = makeTimelines(
+      mediaRoot: mediaRoot, pacer: pacer, workers: workers, permits: CPUPermits(count: coreCount),
+      admission: admission)
     let handler = CommandHandler(pacer: pacer, timelines: timelines, mediaRoot: mediaRoot)
     try pacer.start(
       limits: Hello.Limits(
@@ -37,31 +41,37 @@ package struct AudioEngineApplication: Sendable {
         readAheadMilliseconds: configuration.readAheadMilliseconds),
       startedAtMilliseconds: Self.nowUnixMilliseconds,
       acquireTimeline: handler.acquireTimeline)
+    let refusals = RefusalLog(logger: logger)
     let server = try PacketServer(
-      path: configuration.socketPath, pacer: pacer, handler: handler, logger: logger)
+      path: configuration.socketPath, bufferByteCount: configuration.socketBufferByteCount, pacer: pacer,
+      handler: handler, refusals: refusals, logger: logger)
     try server.start()
     defer { server.stop() }
     logger.info("routers connect to \(configuration.socketPath)")
     let figures = EngineFigures(
-      pacer: pacer, timelines: timelines, workers: workers, startedNanoseconds: MonotonicClock.nowNanoseconds)
+      pacer: pacer, timelines: timelines, workers: workers, admission: admission, refusals: refusals,
+      startedNanoseconds: MonotonicClock.nowNanoseconds)
     try await serveHTTP(
       EngineHTTPAPI(
-        handler: handler, pacer: pacer, figures: figures,
+        handler: handler, pacer: pacer, figures: figures, refusals: refusals,
         requestGuard: RequestGuard(bindHost: configuration.httpHost)))
   }
 
-  private func makeTimelines(mediaRoot: MediaRoot?, pacer: Pacer, workers: WorkerPool) -> TimelineStore {
+  private func makeTimelines(
+    mediaRoot: MediaRoot?, pacer: Pacer, workers: WorkerPool, permits: CPUPermits,
+    admission: TranscodeAdmission
+  ) -> TimelineStore {
     let web = WebAccess(
       policy: AddressPolicy(allowed: configuration.allowedNetworks),
       timeoutSeconds: configuration.sourceTimeoutSeconds, byteLimit: configuration.maximumSourceByteCount,
       eventLoopGroup: MultiThreadedEventLoopGroup.singleton)
-    let permits = CPUPermits(count: sysconf(Int32(_SC_NPROCESSORS_ONLN)))
     let configuration = configuration
     let logger = logger
     return TimelineStore(cacheByteLimit: configuration.cacheByteCount) {
       (timeline, store) throws(ErrorReport) in
       let producer = Producer(
-        mediaRoot: mediaRoot, web: web, permits: permits, settings: configuration.encoding,
+        mediaRoot: mediaRoot, web: web, permits: permits, admission: admission,
+        settings: configuration.encoding,
         readAheadPackets: configuration.readAheadMilliseconds / WireLimits.packetDurationMilliseconds,
         hasRoom: store.hasRoom(for:),
         onChange: { timeline in

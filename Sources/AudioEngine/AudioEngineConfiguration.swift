@@ -17,6 +17,12 @@ package struct AudioEngineConfiguration: Sendable {
   /// Tracks that may wait for a worker.
   package var maximumQueuedJobs = 1_000
   package var maximumSessions = 10_000
+  /// A session that nobody hears, or that is paused, ends after this long.
+  package var idleTimeoutSeconds = 300
+  /// The kernel's buffers of a router's connection.
+  package var socketBufferByteCount = WireLimits.socketBufferByteCount
+  /// Of all cores, what transcoding may use before more of it is refused.
+  package var transcodeCPUShare = 0.9
   /// The longest a web source may keep the engine waiting.
   package var sourceTimeoutSeconds = 10
   /// The most bytes of one web source.

@@ -114,8 +114,13 @@ extension DataPlane: EngineLinkDelegate {
     case .extracting(let url) where session.queue.current != nil && session.queue.current?.url != url:
       session.queue.playedSomethingElse()
       announceQueue(session, except: nil)
+    case .error(let report) where report.code == .overloaded && session.state == .extracting:
+      session.overload = report
     case .ended(let reason, _) where session.startingRequestID == nil:
-      follow(session) { queue in queue.ended(reason) }
+      guard let overload = session.takeOverload(), reason == .loadFailed else {
+        return follow(session) { queue in queue.ended(reason) }
+      }
+      refused(session, overload)
     case .error(let report) where event.requestID != nil && event.requestID == session.startingRequestID:
       // Refused before it began, so that no end will be reported.
       session.startingRequestID = nil
@@ -128,7 +133,8 @@ extension DataPlane: EngineLinkDelegate {
   /// A play of ours was refused. What the engine has no room for now is asked for again; anything else will
   /// not become better.
   private func refused(_ session: RoutedSession, _ report: ErrorReport) {
-    let isForNow = [.tooManySessions, .workersExhausted, .engineUnavailable].contains(report.code)
+    let isForNow = [.tooManySessions, .workersExhausted, .overloaded, .engineUnavailable].contains(
+      report.code)
     guard isForNow else {
       guard session.isLost else { return follow(session) { queue in queue.ended(.loadFailed) } }
       return engineReported(lostEnd(of: session, .loadFailed))

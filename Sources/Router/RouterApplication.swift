@@ -46,7 +46,8 @@ package struct RouterApplication: Service {
 
   private func serve(on loops: MultiThreadedEventLoopGroup) async throws {
     let plane = try await DataPlaneHandle.make(
-      enginePath: configuration.engineSocket, eventLoop: loops.next(), logger: logger)
+      enginePath: configuration.engineSocket, socketBufferByteCount: configuration.socketBufferBytes,
+      eventLoop: loops.next(), logger: logger)
     let requestGuard = RequestGuard(
       bindHost: configuration.listen.host, allowedOrigins: configuration.allowOrigin,
       allowedHosts: configuration.allowHost)

@@ -24,6 +24,9 @@ package enum RouterLimits {
   /// A queued URL: the 1,000 of a queue stay below 4 MiB.
   package static let maximumURLByteCount = 4_096
 
+  /// What a refusal with status 503 tells its client to wait.
+  package static let retryAfterSeconds = 5
+
   /// The late-join ring: 5 s of 20 ms packets.
   package static let lateJoinPacketCount = 250
 

@@ -48,15 +48,19 @@ public struct PlayRequest: Codable, Sendable, Equatable {
   public var loop: Bool
   /// Begin paused at the first packet.
   public var paused: Bool
+  /// The encoder's bit rate, in kbit/s. Nil for the engine's own, and for passing Opus through.
+  public var bitrateKilobits: Int?
 
   public init(
-    url: String, startMilliseconds: Int = 0, volume: Double = 1, loop: Bool = false, paused: Bool = false
+    url: String, startMilliseconds: Int = 0, volume: Double = 1, loop: Bool = false, paused: Bool = false,
+    bitrateKilobits: Int? = nil
   ) {
     self.url = url
     self.startMilliseconds = startMilliseconds
     self.volume = volume
     self.loop = loop
     self.paused = paused
+    self.bitrateKilobits = bitrateKilobits
   }
 }
 
@@ -141,6 +145,7 @@ extension EngineCommand: Codable {
     case startMilliseconds = "start_ms"
     case endMilliseconds = "end_ms"
     case positionMilliseconds = "position_ms"
+    case bitrateKilobits = "bitrate_kbps"
   }
 
   public init(from decoder: any Decoder) throws {
@@ -198,7 +203,19 @@ extension EngineCommand: Codable {
       startMilliseconds: start,
       volume: try volume(fields.decodeIfPresent(Double.self, forKey: .volume) ?? 1, field: "volume"),
       loop: try fields.decodeIfPresent(Bool.self, forKey: .loop) ?? false,
-      paused: try fields.decodeIfPresent(Bool.self, forKey: .paused) ?? false)
+      paused: try fields.decodeIfPresent(Bool.self, forKey: .paused) ?? false,
+      bitrateKilobits: try bitrate(fields))
+  }
+
+  private static func bitrate(_ fields: KeyedDecodingContainer<Key>) throws -> Int? {
+    guard let value = try fields.decodeIfPresent(Double.self, forKey: .bitrateKilobits) else { return nil }
+    guard let kilobits = Int(exactly: value), WireLimits.bitrateRange.contains(kilobits) else {
+      let range = WireLimits.bitrateRange
+      throw ErrorReport.field(
+        Key.bitrateKilobits.rawValue,
+        "is \(value), not a whole number from \(range.lowerBound) to \(range.upperBound)")
+    }
+    return kilobits
   }
 
   /// A position: not negative, and below the 49 days that a u32 of milliseconds holds.
@@ -234,6 +251,7 @@ extension EngineCommand: Codable {
         try fields.encode(request.volume, forKey: .volume)
         try fields.encode(request.loop, forKey: .loop)
         try fields.encode(request.paused, forKey: .paused)
+        try fields.encodeIfPresent(request.bitrateKilobits, forKey: .bitrateKilobits)
       case .seek(let position): try fields.encode(position, forKey: .positionMilliseconds)
       case .volume(let level): try fields.encode(level, forKey: .level)
       case .pause, .resume, .stop, .status: break

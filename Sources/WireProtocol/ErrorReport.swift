@@ -63,6 +63,7 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
   case sourceTimeout = "source_timeout"
   case sourceTooLarge = "source_too_large"
   case workersExhausted = "workers_exhausted"
+  case overloaded
   case tooManySessions = "too_many_sessions"
   case queueFull = "queue_full"
   case engineUnavailable = "engine_unavailable"
@@ -80,7 +81,7 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case .internal: 500
     case .unsupported: 501
     case .sourceUnreachable: 502
-    case .workersExhausted, .tooManySessions, .engineUnavailable: 503
+    case .workersExhausted, .overloaded, .tooManySessions, .engineUnavailable: 503
     case .sourceTimeout: 504
     }
   }
@@ -89,7 +90,7 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
     switch self {
     case .internal: .fault
     case .sourceCorrupt, .sourceTruncated, .sourceUnreachable, .sourceTimeout, .workersExhausted,
-      .engineUnavailable:
+      .overloaded, .engineUnavailable:
       .suspicious
     default: .common
     }

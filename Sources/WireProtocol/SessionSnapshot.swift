@@ -13,6 +13,8 @@ public struct SessionSnapshot: Codable, Sendable, Equatable {
   public var dueNanoseconds: UInt64?
   public var volume: Double?
   public var loop: Bool?
+  /// Where the play gave one, in kbit/s.
+  public var bitrateKilobits: Int?
   public var codec: String?
   public var passthrough: Bool?
 
@@ -29,6 +31,7 @@ public struct SessionSnapshot: Codable, Sendable, Equatable {
   enum CodingKeys: String, CodingKey {
     case state, buffering, url, title, volume, loop, codec, passthrough
     case sessionID = "session_id"
+    case bitrateKilobits = "bitrate_kbps"
     case durationMilliseconds = "duration_ms"
     case positionMilliseconds = "position_ms"
     case dueNanoseconds = "due_ns"

@@ -31,10 +31,18 @@ public enum WireLimits {
   /// The most characters of a `request_id`.
   public static let maximumRequestIDLength = 128
 
+  /// The kernel's buffer of a connection between Router and engine (seed `audio-processor-worker-pool.md`).
+  public static let socketBufferByteCount = 65_536
+  public static let socketBufferRange = 4_096...16_777_216
+
   /// One packet's duration, in milliseconds and nanoseconds.
   public static let packetDurationMilliseconds = 20
   public static let packetDurationNanoseconds: UInt64 = 20_000_000
 
   /// A session's linear gain.
   public static let volumeRange = 0.0...10.0
+
+  /// An encoder's bit rate, in kbit/s. Opus has 6 to 510 (RFC 6716, section 2.1.1); at less than 8 there is
+  /// no stereo to speak of.
+  public static let bitrateRange = 8...510
 }

@@ -17,7 +17,8 @@ import WireProtocol
   @Test func `every command survives being written and read`() throws {
     let id = try SessionID("guild:1")
     let play = PlayRequest(
-      url: "https://a/ü?b=c", startMilliseconds: 40, volume: 0.5, loop: true, paused: true)
+      url: "https://a/ü?b=c", startMilliseconds: 40, volume: 0.5, loop: true, paused: true,
+      bitrateKilobits: 96)
     let actions: [EngineCommand.SessionAction] = [
       .play(play), .pause, .resume, .stop, .seek(positionMilliseconds: 1234), .volume(2), .status,
     ]
@@ -50,6 +51,11 @@ import WireProtocol
     (#"{"type":"play","session_id":"1","url":"a","end_ms":1}"#, .unsupported, "end_ms"),
     (#"{"type":"play","session_id":"1","url":"a","filters":{}}"#, .unsupported, "filters"),
     (#"{"type":"prepare","session_id":"1","url":"a"}"#, .unsupported, "prepare"),
+    (#"{"type":"play","session_id":"1","url":"a","bitrate_kbps":7}"#, .invalidCommand, "bitrate_kbps"),
+    (#"{"type":"play","session_id":"1","url":"a","bitrate_kbps":511}"#, .invalidCommand, "8 to 510"),
+    (#"{"type":"play","session_id":"1","url":"a","bitrate_kbps":64.5}"#, .invalidCommand, "bitrate_kbps"),
+    (#"{"type":"play","session_id":"1","url":"a","bitrate_kbps":"64"}"#, .invalidCommand, "bitrate_kbps"),
+    (#"{"type":"play","session_id":"1","url":"a","bitrate_kbps":1e300}"#, .invalidCommand, "bitrate_kbps"),
     (#"{"type":"seek","session_id":"1"}"#, .invalidCommand, "position_ms"),
     (#"{"type":"seek","session_id":"1","position_ms":1e300}"#, .invalidCommand, "position_ms"),
     (#"{"type":"volume","session_id":"1","level":"loud"}"#, .invalidCommand, "level"),

@@ -37,7 +37,7 @@ package final class CommandHandler: Sendable {
   /// What the pacer asks for when a session moves to another timeline.
   package func acquireTimeline(for id: SessionID, moveNumber: UInt64, key: TrackKey) {
     queue.async { [pacer, timelines] in
-      let result = Result { () throws(ErrorReport) in try timelines.acquire(key) }
+      let result = Result { () throws(ErrorReport) in try timelines.acquire(key, isContinuation: true) }
       pacer.post(.timelineAcquired(id, moveNumber: moveNumber, result))
     }
   }
@@ -46,7 +46,8 @@ package final class CommandHandler: Sendable {
     do throws(ErrorReport) {
       let source = try MediaSource(request.url)
       let key = TrackKey(
-        source: source, startMilliseconds: request.startMilliseconds, volume: request.volume)
+        source: source, startMilliseconds: request.startMilliseconds, volume: request.volume,
+        bitrateKilobits: request.bitrateKilobits)
       pacer.post(.play(id, request, source, try timelines.acquire(key), inquiry))
     } catch {
       pacer.post(.answer(EngineEvent(.error(error), sessionID: id), inquiry))

@@ -6,6 +6,8 @@ package struct EngineFigures: Sendable {
   let pacer: Pacer
   let timelines: TimelineStore
   let workers: WorkerPool
+  let admission: TranscodeAdmission
+  let refusals: RefusalLog
   let startedNanoseconds: UInt64
 
   struct Health: Encodable {
@@ -54,6 +56,9 @@ package struct EngineFigures: Sendable {
     text.gauge("antiphon_engine_workers_busy", "Workers producing", [([:], workers.busyCount)])
     text.gauge(
       "antiphon_engine_jobs_queued", "Productions waiting for a worker", [([:], workers.queuedCount)])
+    writeAdmission(to: &text)
+    text.counter(
+      "antiphon_engine_refused_commands_total", "Commands that could not be understood", refusals.total)
     text.gauge("antiphon_engine_timelines", "Timelines in memory", [([:], cache.timelines)])
     text.gauge("antiphon_engine_timeline_bytes", "Memory of all timelines", [([:], cache.bytes)])
     text.counter("antiphon_engine_productions_total", "Timelines produced", cache.productions)
@@ -64,5 +69,21 @@ package struct EngineFigures: Sendable {
       sum: Double(pacing.latenessSumMicroseconds) / 1e6)
     text.process()
     return text.text
+  }
+
+  private func writeAdmission(to text: inout PrometheusText) {
+    let figures = admission.statistics
+    text.gauge("antiphon_engine_transcodes", "Transcodes that are not done", [([:], figures.transcodes)])
+    text.gauge(
+      "antiphon_engine_transcode_packet_seconds", "CPU time of a transcoded packet, as measured",
+      [([:], figures.packetSeconds)])
+    text.gauge(
+      "antiphon_engine_transcode_demand_cores", "What those transcodes need in real time",
+      [([:], figures.demandCores)])
+    text.gauge(
+      "antiphon_engine_transcode_capacity_cores", "What they may use before more are refused",
+      [([:], admission.capacityCores)])
+    text.counter(
+      "antiphon_engine_transcodes_refused_total", "Transcodes refused as overloaded", figures.refused)
   }
 }

@@ -14,6 +14,7 @@ struct EngineHTTPAPI: Sendable {
   let handler: CommandHandler
   let pacer: Pacer
   let figures: EngineFigures
+  let refusals: RefusalLog
   let requestGuard: RequestGuard
 
   func routes() -> Hummingbird.Router<BasicRequestContext> {
@@ -60,6 +61,7 @@ struct EngineHTTPAPI: Sendable {
     do {
       command = try EngineCommand.decode(json, type: name, sessionID: id)
     } catch {
+      refusals.note(error.report, sessionID: id)
       throw error.report
     }
     return try Self.response(await handler.answer(to: command.action))

@@ -48,6 +48,8 @@ extension AudioEngineCommand {
     @Option(help: "Bytes of produced audio kept in memory, 0 or more.")
     var cacheBytes = 256 << 20
 
+    @OptionGroup(title: "Quality and limits") var limits: LimitOptions
+
     @Option(
       help: "trace, debug, info, notice, warning, error or critical.",
       transform: { text in
@@ -94,6 +96,7 @@ extension AudioEngineCommand {
       configuration.sourceTimeoutSeconds = sourceTimeoutSeconds
       configuration.maximumSourceByteCount = maxSourceBytes
       configuration.cacheByteCount = cacheBytes
+      limits.apply(to: &configuration)
       let logger = Logger(label: "AudioEngine") { _ in StandardErrorLogHandler(level: logLevel) }
       do {
         try await AudioEngineApplication(configuration: configuration, logger: logger).run()

@@ -47,6 +47,7 @@ extension PacerLoop {
     snapshot.url = session.request.url
     snapshot.volume = session.volume
     snapshot.loop = session.request.loop
+    snapshot.bitrateKilobits = session.request.bitrateKilobits
     snapshot.positionMilliseconds = session.cursor.positionMilliseconds
     if let track = session.track {
       snapshot.title = track.title

@@ -53,7 +53,9 @@ final class Session {
   }
 
   func key(startMilliseconds: Int, volume: Double) -> TrackKey {
-    TrackKey(source: source, startMilliseconds: startMilliseconds, volume: volume)
+    TrackKey(
+      source: source, startMilliseconds: startMilliseconds, volume: volume,
+      bitrateKilobits: request.bitrateKilobits)
   }
 
   /// Puts the cursor on another timeline.

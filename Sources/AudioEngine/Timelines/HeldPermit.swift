@@ -24,6 +24,9 @@ final class HeldPermit {
     isHeld = true
   }
 
+  /// Whether another worker's need is greater.
+  var isNeededMore: Bool { permits.isNeededMore(than: timeline) }
+
   func release() {
     guard isHeld else { return }
     isHeld = false

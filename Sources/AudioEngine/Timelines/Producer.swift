@@ -1,21 +1,11 @@
 import WireProtocol
 
-/// How sound is encoded; the same for every track of the engine.
-package struct EncodingSettings: Sendable {
-  /// 6,000 to 510,000; libopus's variable rate around it.
-  package var bitsPerSecond = 128_000
-  /// 0 to 10.
-  package var complexity = 10
-
-  package init() {}
-}
-
 /// Fills timelines: opens the source, demuxes, decodes or passes through, encodes, appends.
 package struct Producer: Sendable {
-  /// Packets produced between two looks at who needs the CPU more: one second.
-  static let packetsPerPermit = 50
-  /// Of a worker that reads ahead: the pacer, the doors and other programs go first.
+  /// Of a worker that is two seconds ahead: the pacer, the doors and other programs go first. One that is
+  /// not would pass its lateness on to its listeners.
   static let niceness: Int32 = 10
+  static let packetsBeforeNice = 100
   /// Packets there are before a session begins: a producer that is late once leaves no gap at the start.
   /// Four packets more cost about a millisecond.
   static let packetsBeforeReady = 5
@@ -26,6 +16,7 @@ package struct Producer: Sendable {
   let mediaRoot: MediaRoot?
   let web: WebAccess
   let permits: CPUPermits
+  let admission: TranscodeAdmission
   let settings: EncodingSettings
   /// How far a timeline is read ahead of its furthest session where the cache has no room.
   let readAheadPackets: Int
@@ -35,13 +26,14 @@ package struct Producer: Sendable {
   let onChange: @Sendable (Timeline) -> Void
 
   package init(
-    mediaRoot: MediaRoot?, web: WebAccess, permits: CPUPermits, settings: EncodingSettings,
-    readAheadPackets: Int, hasRoom: @escaping @Sendable (Timeline) -> Bool,
+    mediaRoot: MediaRoot?, web: WebAccess, permits: CPUPermits, admission: TranscodeAdmission,
+    settings: EncodingSettings, readAheadPackets: Int, hasRoom: @escaping @Sendable (Timeline) -> Bool,
     onChange: @escaping @Sendable (Timeline) -> Void
   ) {
     self.mediaRoot = mediaRoot
     self.web = web
     self.permits = permits
+    self.admission = admission
     self.settings = settings
     self.readAheadPackets = readAheadPackets
     self.hasRoom = hasRoom
@@ -83,7 +75,8 @@ package struct Producer: Sendable {
       try demuxer.seek(toMilliseconds: max(0, start - Self.seekLeadMilliseconds))
     }
     var writer = Timeline.Writer(timeline)
-    let isPassthrough = timeline.key.volume == 1 && demuxer.opusHead.map(OpusPassthrough.fits(head:)) ?? false
+    let isPassthrough =
+      timeline.key.allowsPassthrough && demuxer.opusHead.map(OpusPassthrough.fits(head:)) ?? false
     var details = TrackDetails(
       title: demuxer.title, durationMilliseconds: demuxer.durationMilliseconds, codec: demuxer.codecName,
       isPassthrough: isPassthrough)
@@ -91,8 +84,7 @@ package struct Producer: Sendable {
 
     if isPassthrough {
       var pipeline = PassthroughPipeline(startMilliseconds: start)
-      let end = try drive(
-        &pipeline, &demuxer, &writer, permit: permit, details, since: producing)
+      let end = try drive(&pipeline, &demuxer, &writer, permit: permit, details, since: producing) { _, _ in }
       switch end {
       case .ended: return try checkEnd(demuxer, writer)
       case .landedBehind: try demuxer.seek(toMilliseconds: 0)
@@ -106,16 +98,21 @@ package struct Producer: Sendable {
     }
     var pipeline = TranscodePipeline(
       decoder: try demuxer.makeDecoder(),
-      encoder: try OpusEncoder(bitsPerSecond: settings.bitsPerSecond, complexity: settings.complexity),
-      gain: timeline.key.volume, startMilliseconds: transcodeStart, endSeconds: demuxer.exactEndSeconds)
+      encoder: try OpusEncoder.make(settings, kilobitsPerSecond: timeline.key.bitrateKilobits),
+      volume: timeline.key.volume, startMilliseconds: transcodeStart, endSeconds: demuxer.exactEndSeconds)
+    // What is heard already goes on.
+    try admission.enter(timeline, mustEnter: timeline.isContinuation || writer.count > 0) { isWaiting in
+      isWaiting ? permit.release() : permit.acquire()
+    }
+    defer { admission.leave(timeline) }
     var end = try drive(
-      &pipeline, &demuxer, &writer, permit: permit, details, since: producing)
+      &pipeline, &demuxer, &writer, permit: permit, details, since: producing, measure: admission.record)
     if end == .landedBehind {
       // An index that led too far: decode from the very start and throw away.
       try demuxer.seek(toMilliseconds: 0)
       pipeline.restart()
       end = try drive(
-        &pipeline, &demuxer, &writer, permit: permit, details, since: producing)
+        &pipeline, &demuxer, &writer, permit: permit, details, since: producing, measure: admission.record)
     }
     guard end == .ended else {
       throw ErrorReport(
@@ -138,14 +135,14 @@ package struct Producer: Sendable {
     }
   }
 
-  /// Runs a pipeline, a second a permit, until it ends or wants something else.
+  /// Runs a pipeline, a turn a permit, until it ends or wants something else.
   private func drive(
     _ pipeline: inout some PacketPipeline & ~Copyable, _ demuxer: inout Demuxer,
     _ writer: inout Timeline.Writer, permit: HeldPermit, _ details: TrackDetails,
-    since producing: UInt64
+    since producing: UInt64, measure: (_ packets: Int, _ nanoseconds: UInt64) -> Void
   ) throws(ErrorReport) -> PipelineStep {
     let timeline = writer.timeline
-    var nextRest = writer.count + Self.packetsPerPermit
+    var turn = Turn(firstPacket: writer.count)
     while true {
       guard !timeline.isCancelled else { throw .superseded }
       let step = try pipeline.advance(&demuxer, into: &writer)
@@ -153,23 +150,28 @@ package struct Producer: Sendable {
       if isReady, timeline.phase == .opening {
         timeline.journal.record(.firstPacket, since: producing)
         timeline.becomeReady(details)
-        // Whoever asked has waited until now; from here on it is ahead of its listeners.
-        EngineThread.setNiceness(Self.niceness)
         onChange(timeline)
       }
       guard case .goOn = step else { return step }
-      if writer.count >= nextRest {
-        nextRest = writer.count + Self.packetsPerPermit
-        permit.release()
-        while !timeline.isCancelled, !hasRoom(timeline) {
-          // It will not be kept, so the pacer frees what has been played, also of a source that never gets
-          // far ahead.
-          timeline.becomeTransient()
-          guard timeline.packetsAhead >= readAheadPackets else { break }
-          timeline.rest()
-        }
-        permit.acquire()
-      }
+      guard turn.isOver(packetCount: writer.count) || permit.isNeededMore else { continue }
+      let cost = turn.cost(packetCount: writer.count)
+      measure(cost.packets, cost.nanoseconds)
+      permit.release()
+      restWhileAhead(timeline)
+      EngineThread.setNiceness(timeline.packetsAhead < Self.packetsBeforeNice ? 0 : Self.niceness)
+      permit.acquire()
+      turn = Turn(firstPacket: writer.count)
+    }
+  }
+
+  /// Waits while the timeline is far enough ahead and the cache has no room for more.
+  private func restWhileAhead(_ timeline: Timeline) {
+    while !timeline.isCancelled, !hasRoom(timeline) {
+      // It will not be kept, so the pacer frees what has been played, also of a source that never gets far
+      // ahead.
+      timeline.becomeTransient()
+      guard timeline.packetsAhead >= readAheadPackets else { return }
+      timeline.rest()
     }
   }
 

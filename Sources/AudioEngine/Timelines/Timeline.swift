@@ -10,6 +10,8 @@ package final class Timeline: Sendable {
   package let key: TrackKey
   /// What happened on the way to its packets.
   package let journal = StageJournal()
+  /// Asked for by a session that plays already, for its seek, volume or loop.
+  let isContinuation: Bool
   private let publishedCount = Atomic<Int>(0)
   private let furthestIndex = Atomic<Int>(0)
   private let firstRetained = Atomic<Int>(0)
@@ -42,8 +44,9 @@ package final class Timeline: Sendable {
     var failure: ErrorReport?
   }
 
-  package init(key: TrackKey) {
+  package init(key: TrackKey, isContinuation: Bool = false) {
     self.key = key
+    self.isContinuation = isContinuation
     head = PacketSegment(firstIndex: 0)
   }
 

@@ -37,8 +37,9 @@ package final class TimelineStore: Sendable {
 
   /// The timeline that covers a key's start, an existing one where there is one.
   ///
+  /// - Parameter isContinuation: asked for by a session that plays already.
   /// - Throws: `workers_exhausted`.
-  package func acquire(_ key: TrackKey) throws(ErrorReport) -> TimelineLease {
+  package func acquire(_ key: TrackKey, isContinuation: Bool = false) throws(ErrorReport) -> TimelineLease {
     let family = key.family
     let (timeline, isNew): (Timeline, Bool) = state.withLock { state in
       state.uses += 1
@@ -51,7 +52,7 @@ package final class TimelineStore: Sendable {
         state.hits += 1
         return (state.entries[family]![index].timeline, false)
       }
-      let timeline = Timeline(key: key)
+      let timeline = Timeline(key: key, isContinuation: isContinuation)
       state.entries[family, default: []].append(
         Entry(timeline: timeline, readers: 1, lastUse: state.uses))
       state.productions += 1

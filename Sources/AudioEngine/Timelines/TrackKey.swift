@@ -7,14 +7,22 @@ package struct TrackKey: Hashable, Sendable {
   package var startMilliseconds: Int
   /// Linear gain. 1 leaves the source's own Opus packets unaltered where they fit.
   package var volume: Double
+  /// The encoder's bit rate where one was asked for: then nothing is passed through.
+  package var bitrateKilobits: Int?
 
   /// - Parameter startMilliseconds: any position; the timeline begins with the packet that holds it.
-  package init(source: MediaSource, startMilliseconds: Int = 0, volume: Double = 1) {
+  package init(
+    source: MediaSource, startMilliseconds: Int = 0, volume: Double = 1, bitrateKilobits: Int? = nil
+  ) {
     let packet = WireLimits.packetDurationMilliseconds
     self.source = source
     self.startMilliseconds = startMilliseconds / packet * packet
     self.volume = volume
+    self.bitrateKilobits = bitrateKilobits
   }
+
+  /// Whether a source's own Opus packets may be sent as they are.
+  var allowsPassthrough: Bool { volume == 1 && bitrateKilobits == nil }
 }
 
 /// What is known of a track once it is open.

@@ -12,6 +12,8 @@ final class RoutedSession {
 
   /// It played, and the engine that played it is gone: it is to be played again.
   var isLost = false
+  /// Why the track that was being opened is about to end: the engine can carry no more now.
+  var overload: ErrorReport?
   /// Since when nobody hears it and nothing plays.
   var abandonedSince: NIODeadline?
 
@@ -146,6 +148,11 @@ final class RoutedSession {
     return wantedVolume
   }
 
+  func takeOverload() -> ErrorReport? {
+    defer { overload = nil }
+    return overload
+  }
+
   /// Remembers what a play of ours asks for, which the engine's events do not repeat.
   func asked(toPlay request: PlayRequest, requestID: String) {
     requestedPlay = request
@@ -193,7 +200,8 @@ final class RoutedSession {
     guard playback.state != .idle, let url = playback.url else { return nil }
     return PlayRequest(
       url: url, startMilliseconds: continuationMilliseconds(of: url), volume: volume,
-      loop: playback.loop ?? false, paused: playback.state == .paused)
+      loop: playback.loop ?? false, paused: playback.state == .paused,
+      bitrateKilobits: playback.bitrateKilobits)
   }
 
   private func continuationMilliseconds(of url: String) -> Int {
@@ -222,6 +230,7 @@ final class RoutedSession {
     volume = request.volume
     playback.volume = request.volume
     playback.loop = request.loop
+    playback.bitrateKilobits = request.bitrateKilobits
     playback.positionMilliseconds = request.startMilliseconds
   }
 
