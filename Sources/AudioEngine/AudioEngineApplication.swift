@@ -30,9 +30,10 @@ package struct AudioEngineApplication: Sendable {
     let workers = WorkerPool(
       maximumWorkers: configuration.maximumWorkers, maximumQueuedJobs: configuration.maximumQueuedJobs)
     let coreCount = sysconf(Int32(_SC_NPROCESSORS_ONLN))
+    let permits = CPUPermits(count: coreCount)
     let admission = TranscodeAdmission(coreCount: coreCount, share: configuration.transcodeCPUShare)
     let timelines = makeTimelines(
-      mediaRoot: mediaRoot, pacer: pacer, workers: workers, permits: CPUPermits(count: coreCount),
+      mediaRoot: mediaRoot, pacer: pacer, workers: workers, permits: permits,
       admission: admission)
     let handler = CommandHandler(pacer: pacer, timelines: timelines, mediaRoot: mediaRoot)
     try pacer.start(
@@ -49,7 +50,8 @@ package struct AudioEngineApplication: Sendable {
     defer { server.stop() }
     logger.info("routers connect to \(configuration.socketPath)")
     let figures = EngineFigures(
-      pacer: pacer, timelines: timelines, workers: workers, admission: admission, refusals: refusals,
+      pacer: pacer, timelines: timelines, workers: workers, permits: permits, admission: admission,
+      refusals: refusals,
       startedNanoseconds: MonotonicClock.nowNanoseconds)
     try await serveHTTP(
       EngineHTTPAPI(

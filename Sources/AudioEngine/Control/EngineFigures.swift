@@ -6,6 +6,7 @@ package struct EngineFigures: Sendable {
   let pacer: Pacer
   let timelines: TimelineStore
   let workers: WorkerPool
+  let permits: CPUPermits
   let admission: TranscodeAdmission
   let refusals: RefusalLog
   let startedNanoseconds: UInt64
@@ -56,6 +57,8 @@ package struct EngineFigures: Sendable {
     text.gauge("antiphon_engine_workers_busy", "Workers producing", [([:], workers.busyCount)])
     text.gauge(
       "antiphon_engine_jobs_queued", "Productions waiting for a worker", [([:], workers.queuedCount)])
+    text.gauge(
+      "antiphon_engine_workers_waiting", "Workers waiting for the CPU", [([:], permits.waiterCount)])
     writeAdmission(to: &text)
     text.counter(
       "antiphon_engine_refused_commands_total", "Commands that could not be understood", refusals.total)
