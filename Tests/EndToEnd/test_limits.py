@@ -177,9 +177,9 @@ async def test_a_track_is_read_ahead_no_further_than_told(tmp_path, media, new_s
 
 
 async def test_a_new_track_starts_at_once_while_others_read_ahead(tmp_path, media, new_session):
-    """Forty long tracks are read to their end as fast as all cores can; new ones are begun meanwhile."""
+    """Twenty-four long tracks are read to their end as fast as all cores can; new ones are begun meanwhile."""
     media.make(LONG, LONG_MP3, SHORT)
-    long = [_copy(media, clip, number) for number in range(20) for clip in (LONG, LONG_MP3)]
+    long = [_copy(media, clip, number) for number in range(12) for clip in (LONG, LONG_MP3)]
     fresh = [_copy(media, clip, 100 + number) for number in range(3) for clip in (SHORT, LONG_MP3)]
     with Antiphon(tmp_path, media.root, engine_options=("--cache-bytes", str(4 << 30)), router=False) as antiphon:
         async with connect_to_engine(antiphon.socket) as engine:
@@ -198,7 +198,7 @@ async def test_a_new_track_starts_at_once_while_others_read_ahead(tmp_path, medi
             starters = []
             for url in fresh:
                 # Every core is busy, and nearly everyone waits for one.
-                await wait_figure(antiphon.engine, "antiphon_engine_workers_waiting", lambda n: n >= 30, "30 or more")
+                await wait_figure(antiphon.engine, "antiphon_engine_workers_waiting", lambda n: n >= 18, "18 or more")
                 starters += await play([url])
                 await engine.wait_packets(5, session=starters[-1])
             await engine.wait_packets(50, since=engine.mark(), session=readers[0])

@@ -158,8 +158,9 @@ package struct Producer: Sendable {
       measure(cost.packets, cost.nanoseconds)
       permit.release()
       restWhileAhead(timeline)
-      EngineThread.setNiceness(timeline.packetsAhead < Self.packetsBeforeNice ? 0 : Self.niceness)
       permit.acquire()
+      // Only now: while it waited, its listeners went on.
+      EngineThread.setNiceness(timeline.packetsAhead < Self.packetsBeforeNice ? 0 : Self.niceness)
       turn = Turn(firstPacket: writer.count)
     }
   }
