@@ -130,7 +130,9 @@ async def test_invalid_commands_are_answered_and_do_not_fill_the_log(tmp_path, m
 # MARK: Socket buffers
 
 
-@pytest.mark.parametrize(("option", "least", "most"), [((), 20_000, 140_000), (("--socket-buffer-bytes", "4096"), 500, 12_000)])
+@pytest.mark.parametrize(
+    ("option", "least", "most"), [((), 20_000, 140_000), (("--socket-buffer-bytes", "4096"), 500, 12_000)]
+)
 async def test_the_kernel_holds_as_much_as_it_was_told(tmp_path, media, new_session, option, least, most):
     """A router that does not read: what waits in the kernel stays within the buffer."""
     media.path(PASSTHROUGH)

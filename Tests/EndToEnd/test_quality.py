@@ -48,9 +48,7 @@ async def test_a_play_has_the_bit_rate_it_asks_for(antiphon, media, new_session)
         for asked in (8, 64, None, 128, 510):
             fields = {} if asked is None else {"bitrate_kbps": asked}
             measured[asked] = _kilobits(await _sizes(engine, new_session(), MUSIC.url, **fields))
-    wrong = {
-        asked: kilobits for asked, kilobits in measured.items() if abs(kilobits / (asked or 128) - 1) > 0.15
-    }
+    wrong = {asked: kilobits for asked, kilobits in measured.items() if abs(kilobits / (asked or 128) - 1) > 0.15}
     assert not wrong, f"kbit/s asked for and measured: {measured}"
     assert measured[None] == measured[128], measured
 
@@ -91,7 +89,9 @@ async def test_equal_bit_rates_share_one_production(antiphon, media, new_session
 
     async def productions() -> int:
         text = (await request("GET", f"{antiphon.engine.url}/metrics")).body
-        return int(next(line for line in text.splitlines() if line.startswith("antiphon_engine_productions")).split()[1])
+        return int(
+            next(line for line in text.splitlines() if line.startswith("antiphon_engine_productions")).split()[1]
+        )
 
     before = await productions()
     async with connect_to_engine(antiphon.socket) as engine:
@@ -105,7 +105,10 @@ async def test_a_bit_rate_that_cannot_be_is_refused(antiphon, media, new_session
     media.path(OPUS_MUSIC)
     session = new_session()
     body = {"url": OPUS_MUSIC.url, "bitrate_kbps": value}
-    for url in (f"{antiphon.router.url}/api/v1/sessions/{session}/play", f"{antiphon.engine.url}/session/{session}/play"):
+    for url in (
+        f"{antiphon.router.url}/api/v1/sessions/{session}/play",
+        f"{antiphon.engine.url}/session/{session}/play",
+    ):
         answer = await request("POST", url, body)
         assert answer.status == 400 and answer.code == "invalid_command", answer
         assert "bitrate_kbps" in answer.body["message"], answer
@@ -126,12 +129,15 @@ async def test_after_an_engines_restart_the_bit_rate_is_kept(tmp_path, media, ne
             assert abs(kilobits / 24 - 1) < 0.3, f"{kilobits:.1f} kbit/s after the restart"
 
 
-@pytest.mark.parametrize(("options", "kilobits", "is_constant"), [
-    ("--bitrate-kbps 64 --no-vbr --complexity 0", 64, True),
-    ("--bitrate-kbps 64 --vbr --complexity 5", 64, False),
-    ("--bitrate-kbps 510 --no-vbr", 510, True),
-    ("--bitrate-kbps 8", 8, False),
-])
+@pytest.mark.parametrize(
+    ("options", "kilobits", "is_constant"),
+    [
+        ("--bitrate-kbps 64 --no-vbr --complexity 0", 64, True),
+        ("--bitrate-kbps 64 --vbr --complexity 5", 64, False),
+        ("--bitrate-kbps 510 --no-vbr", 510, True),
+        ("--bitrate-kbps 8", 8, False),
+    ],
+)
 async def test_the_engines_own_quality(tmp_path, media, new_session, options, kilobits, is_constant):
     media.path(MUSIC)
     with Antiphon(tmp_path, media.root, engine_options=tuple(options.split()), router=False) as antiphon:
@@ -205,4 +211,7 @@ def _float_wav(media, name: str, samples: np.ndarray) -> str:
 
     data = samples.astype("<f4").tobytes()
     fmt = b"fmt " + struct.pack("<IHHIIHH", 16, 3, 2, RATE, RATE * 8, 8, 32)
-    return media.write(name, b"RIFF" + struct.pack("<I", 36 + len(data)) + b"WAVE" + fmt + b"data" + struct.pack("<I", len(data)) + data)
+    return media.write(
+        name,
+        b"RIFF" + struct.pack("<I", 36 + len(data)) + b"WAVE" + fmt + b"data" + struct.pack("<I", len(data)) + data,
+    )
