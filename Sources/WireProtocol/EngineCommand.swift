@@ -15,6 +15,8 @@ public struct EngineCommand: Sendable, Equatable {
     case session(SessionID, SessionAction)
     /// List a folder below the media root.
     case media(path: String)
+    /// Find out what an address or words lead to.
+    case resolve(ResolveRequest)
   }
 
   /// What can be asked of one session.
@@ -134,7 +136,7 @@ extension CodingUserInfoKey {
 
 extension EngineCommand: Codable {
   private enum Key: String, CodingKey {
-    case type, path, url, volume, loop, paused, level, filters, score
+    case type, path, query, limit, url, volume, loop, paused, level, filters, score
     case requestID = "request_id"
     case sessionID = "session_id"
     case channelID = "channel_id"
@@ -153,6 +155,13 @@ extension EngineCommand: Codable {
       try decoder.userInfo[.commandType] as? String ?? fields.decode(String.self, forKey: .type)
     if type == "media" {
       action = .media(path: try fields.decodeIfPresent(String.self, forKey: .path) ?? "")
+      return
+    }
+    if type == "resolve" {
+      action = .resolve(
+        try ResolveRequest(
+          query: fields.decode(String.self, forKey: .query),
+          limit: fields.decodeIfPresent(Int.self, forKey: .limit)))
       return
     }
     let sessionAction = try Self.sessionAction(type, fields)
@@ -183,7 +192,7 @@ extension EngineCommand: Codable {
     default:
       throw ErrorReport(
         .invalidCommand, "the command type is \(type.debugDescription)",
-        hint: "use play, pause, resume, stop, seek, volume, status or media", stage: .command)
+        hint: "use play, pause, resume, stop, seek, volume, status, media or resolve", stage: .command)
     }
   }
 
@@ -224,6 +233,10 @@ extension EngineCommand: Codable {
     case .media(let path):
       try fields.encode("media", forKey: .type)
       try fields.encode(path, forKey: .path)
+    case .resolve(let request):
+      try fields.encode("resolve", forKey: .type)
+      try fields.encode(request.query, forKey: .query)
+      try fields.encode(request.limit, forKey: .limit)
     case .session(let sessionID, let action):
       try fields.encode(sessionID, forKey: .sessionID)
       try fields.encode(action.name, forKey: .type)

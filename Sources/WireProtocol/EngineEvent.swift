@@ -27,6 +27,7 @@ public struct EngineEvent: Sendable, Equatable {
     case ended(EndReason, positionMilliseconds: Int)
     case status(SessionSnapshot)
     case media(MediaListing)
+    case resolved(Resolution)
     case error(ErrorReport)
   }
 
@@ -144,6 +145,7 @@ extension EngineEvent.Body {
     case .ended: "ended"
     case .status: "status"
     case .media: "media"
+    case .resolved: "resolved"
     case .error: "error"
     }
   }

@@ -34,6 +34,12 @@ struct EngineHTTPAPI: Sendable {
       let path = request.uri.queryParameters["path"].map(String.init) ?? ""
       return try Self.response(await handler.answer(to: .media(path: path)))
     }
+    router.get("resolve") { request, _ in
+      let parameters = request.uri.queryParameters
+      let asked = try ResolveRequest(
+        query: parameters["query"].map(String.init), limitText: parameters["limit"].map(String.init))
+      return try Self.response(await handler.answer(to: .resolve(asked)))
+    }
     router.post("render") { _, _ -> Response in
       throw ErrorReport(.unsupported, "rendering scores is not produced by this version", stage: .command)
     }
@@ -41,7 +47,7 @@ struct EngineHTTPAPI: Sendable {
     router.get("metrics") { _, _ in
       Response(
         status: .ok, headers: [.contentType: "text/plain; version=0.0.4"],
-        body: .init(byteBuffer: ByteBuffer(string: figures.metrics())))
+        body: .init(byteBuffer: ByteBuffer(string: await figures.metrics())))
     }
     return router
   }

@@ -29,6 +29,11 @@ struct SessionRoutes {
       let path = request.uri.queryParameters.get("path") ?? ""
       return try await answer(ClientCommand(.engine(.media(path: path))))
     }
+    router.get("api/v1/resolve") { request, _ in
+      let parameters = request.uri.queryParameters
+      let asked = try ResolveRequest(query: parameters.get("query"), limitText: parameters.get("limit"))
+      return try await answer(ClientCommand(.engine(.resolve(asked))))
+    }
   }
 
   private func sessionID(_ context: RouterRequestContext) throws -> SessionID {
@@ -55,10 +60,10 @@ struct SessionRoutes {
     switch try await plane.ask(command) {
     case .queue(_, let view): .json(JSON.encode(view))
     case .event(let event):
-      if case .media(let listing) = event.body {
-        .json(JSON.encode(listing))
-      } else {
-        .json(event.encoded())
+      switch event.body {
+      case .media(let listing): .json(JSON.encode(listing))
+      case .resolved(let resolution): .json(JSON.encode(resolution))
+      default: .json(event.encoded())
       }
     // Not reachable: no path is a ping.
     case .pong: Response(status: .noContent)

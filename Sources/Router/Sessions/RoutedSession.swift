@@ -184,7 +184,7 @@ final class RoutedSession {
       ring.removeAll()
       isLost = false
       playback = SessionSnapshot(sessionID: id, state: .idle)
-    case .hello, .stuck, .media, .error: break
+    case .hello, .stuck, .media, .resolved, .error: break
     }
   }
 
