@@ -22,6 +22,7 @@ let package = Package(
     .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     // Without its Foundation trait: the engine hands it bytes.
+    .package(url: "https://github.com/apple/swift-system", from: "1.5.0"),
     .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.0", traits: []),
   ],
   targets: [
@@ -59,8 +60,10 @@ let package = Package(
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
         .product(name: "Subprocess", package: "swift-subprocess"),
+        .product(name: "SystemPackage", package: "swift-system"),
       ],
-      path: "Sources/AudioEngine", exclude: ["Main", "CLibraries"], swiftSettings: strict
+      path: "Sources/AudioEngine", exclude: ["Main", "CLibraries"],
+      resources: [.copy("Extraction/extraction_worker.py")], swiftSettings: strict
     ),
     .executableTarget(
       name: "AudioEngine", dependencies: ["AudioEngineCore"],

@@ -29,8 +29,12 @@ package struct AudioEngineApplication: Sendable {
     let pacer = Pacer()
     let workers = WorkerPool(
       maximumWorkers: configuration.maximumWorkers, maximumQueuedJobs: configuration.maximumQueuedJobs)
-    let timelines = makeTimelines(mediaRoot: mediaRoot, pacer: pacer, workers: workers)
-    let handler = CommandHandler(pacer: pacer, timelines: timelines, mediaRoot: mediaRoot)
+    let extractor = makeExtractor()
+    Task { await extractor.lookForVersion() }
+    let timelines = makeTimelines(mediaRoot: mediaRoot, extractor: extractor, pacer: pacer, workers: workers)
+    let handler = CommandHandler(
+      pacer: pacer, timelines: timelines, mediaRoot: mediaRoot,
+      resolver: QueryResolver(mediaRoot: mediaRoot, extractor: extractor))
     try pacer.start(
       limits: Hello.Limits(
         maximumWorkers: configuration.maximumWorkers, maximumSessions: configuration.maximumSessions,
@@ -43,14 +47,30 @@ package struct AudioEngineApplication: Sendable {
     defer { server.stop() }
     logger.info("routers connect to \(configuration.socketPath)")
     let figures = EngineFigures(
-      pacer: pacer, timelines: timelines, workers: workers, startedNanoseconds: MonotonicClock.nowNanoseconds)
+      pacer: pacer, timelines: timelines, workers: workers, extractor: extractor,
+      startedNanoseconds: MonotonicClock.nowNanoseconds)
     try await serveHTTP(
       EngineHTTPAPI(
         handler: handler, pacer: pacer, figures: figures,
         requestGuard: RequestGuard(bindHost: configuration.httpHost)))
   }
 
-  private func makeTimelines(mediaRoot: MediaRoot?, pacer: Pacer, workers: WorkerPool) -> TimelineStore {
+  private func makeExtractor() -> Extractor {
+    let settings = WorkerSettings(
+      allowed: configuration.allowedNetworks.map(\.description), refused: AddressPolicy.refusedNetworks,
+      searchPrefix: configuration.searchPrefix, pluginFolders: configuration.extractorPluginFolders,
+      socketTimeoutSeconds: configuration.sourceTimeoutSeconds,
+      memoryByteLimit: configuration.extraction.memoryByteLimit)
+    return Extractor(
+      pool: ExtractionPool(
+        program: ExtractionProgram(
+          pythonPath: configuration.extractorPythonPath, scriptPath: AudioEngineConfiguration.workerScriptPath),
+        settings: settings, limits: configuration.extraction, logger: logger))
+  }
+
+  private func makeTimelines(
+    mediaRoot: MediaRoot?, extractor: Extractor, pacer: Pacer, workers: WorkerPool
+  ) -> TimelineStore {
     let web = WebAccess(
       policy: AddressPolicy(allowed: configuration.allowedNetworks),
       timeoutSeconds: configuration.sourceTimeoutSeconds, byteLimit: configuration.maximumSourceByteCount,
@@ -61,7 +81,7 @@ package struct AudioEngineApplication: Sendable {
     return TimelineStore(cacheByteLimit: configuration.cacheByteCount) {
       (timeline, store) throws(ErrorReport) in
       let producer = Producer(
-        mediaRoot: mediaRoot, web: web, permits: permits, settings: configuration.encoding,
+        opener: SourceOpener(mediaRoot: mediaRoot, web: web, extractor: extractor), permits: permits, settings: configuration.encoding,
         readAheadPackets: configuration.readAheadMilliseconds / WireLimits.packetDurationMilliseconds,
         hasRoom: store.hasRoom(for:),
         onChange: { timeline in

@@ -1,3 +1,4 @@
+import Glibc
 import Logging
 import WireProtocol
 
@@ -26,10 +27,33 @@ package struct AudioEngineConfiguration: Sendable {
   /// How far a timeline is read ahead where the cache has no room.
   package var readAheadMilliseconds = 15_000
   package var encoding = EncodingSettings()
+  package var extraction = ExtractionLimits()
+  /// The interpreter of the virtual environment that holds yt-dlp.
+  package var extractorPythonPath = Self.defaultExtractorPythonPath
+  /// Folders whose yt-dlp plugins are loaded; none are without.
+  package var extractorPluginFolders: [String] = []
+  /// yt-dlp's name of the search for free text.
+  package var searchPrefix = "ytsearch"
   package var logLevel = Logger.Level.info
 
   package init() {}
 
   /// `$XDG_RUNTIME_DIR/antiphon/engine.sock`, or `/run/antiphon/engine.sock`.
   package static var defaultSocketPath: String { EngineSocket.defaultPath }
+
+  /// Where `deploy/upgrade-yt-dlp` installs yt-dlp: below `$XDG_DATA_HOME`, or `~/.local/share`.
+  package static var defaultExtractorPythonPath: String {
+    let data = getenv("XDG_DATA_HOME").map { String(cString: $0) } ?? ""
+    let home = getenv("HOME").map { String(cString: $0) } ?? ""
+    return (data.isEmpty ? home + "/.local/share" : data) + "/antiphon/yt-dlp/bin/python"
+  }
+
+  /// `extraction_worker.py`, where SwiftPM puts the resources: beside the executable.
+  static var workerScriptPath: String {
+    var buffer = [CChar](repeating: 0, count: Int(PATH_MAX) + 1)
+    let length = readlink("/proc/self/exe", &buffer, Int(PATH_MAX))
+    let executable = String(decoding: buffer.prefix(max(0, length)).map(UInt8.init(bitPattern:)), as: UTF8.self)
+    let folder = executable[..<(executable.lastIndex(of: "/") ?? executable.startIndex)]
+    return folder + "/antiphon_AudioEngineCore.resources/extraction_worker.py"
+  }
 }

@@ -9,19 +9,23 @@ package final class CommandHandler: Sendable {
   private let pacer: Pacer
   private let timelines: TimelineStore
   private let mediaRoot: MediaRoot?
+  private let resolver: QueryResolver
   /// Blocking work, in order.
   private let queue = DispatchQueue(label: "antiphon.control")
 
-  package init(pacer: Pacer, timelines: TimelineStore, mediaRoot: MediaRoot?) {
+  package init(pacer: Pacer, timelines: TimelineStore, mediaRoot: MediaRoot?, resolver: QueryResolver) {
     self.pacer = pacer
     self.timelines = timelines
     self.mediaRoot = mediaRoot
+    self.resolver = resolver
   }
 
   /// Carries a command out; the answer goes to the asker as an event.
   func perform(_ action: EngineCommand.Action, for inquiry: Inquiry) {
     switch action {
     case .media(let path): queue.async { [self] in list(path, for: inquiry) }
+    // Not in order with the others: it may take seconds.
+    case .resolve(let request): Task { await resolve(request, for: inquiry) }
     case .session(let id, .play(let request)): play(id, request, for: inquiry)
     case .session(let id, let action): pacer.post(.command(id, action, inquiry))
     }
@@ -51,6 +55,16 @@ package final class CommandHandler: Sendable {
     } catch {
       pacer.post(.answer(EngineEvent(.error(error), sessionID: id), inquiry))
     }
+  }
+
+  private func resolve(_ request: ResolveRequest, for inquiry: Inquiry) async {
+    let body: EngineEvent.Body
+    do throws(ErrorReport) {
+      body = .resolved(try await resolver.resolve(request))
+    } catch {
+      body = .error(error)
+    }
+    pacer.post(.answer(EngineEvent(body), inquiry))
   }
 
   private func list(_ path: String, for inquiry: Inquiry) {

@@ -6,6 +6,7 @@ package struct EngineFigures: Sendable {
   let pacer: Pacer
   let timelines: TimelineStore
   let workers: WorkerPool
+  let extractor: Extractor
   let startedNanoseconds: UInt64
 
   struct Health: Encodable {
@@ -16,9 +17,18 @@ package struct EngineFigures: Sendable {
     var workersBusy: Int
     var workersMaximum: Int
     var routers: Int
+    var extractor: Extraction
+
+    /// yt-dlp, without which files and direct links still play.
+    struct Extraction: Encodable {
+      var available: Bool
+      var version: String?
+      /// Why pages cannot be played.
+      var message: String?
+    }
 
     enum CodingKeys: String, CodingKey {
-      case status, version, sessions, routers
+      case status, version, sessions, routers, extractor
       case uptimeSeconds = "uptime_s"
       case workersBusy = "workers_busy"
       case workersMaximum = "workers_max"
@@ -28,14 +38,17 @@ package struct EngineFigures: Sendable {
   func health() async -> Health {
     // Asks the pacer: an engine whose pacer does not answer is not healthy.
     let sessions = await pacer.sessions()
+    let extraction = await extractor.figures()
     return Health(
       uptimeSeconds: Int((MonotonicClock.nowNanoseconds - startedNanoseconds) / 1_000_000_000),
       sessions: sessions.count, workersBusy: workers.busyCount, workersMaximum: workers.maximumWorkers,
-      routers: pacer.statistics.current.connections)
+      routers: pacer.statistics.current.connections,
+      extractor: Health.Extraction(
+        available: extraction.problem == nil, version: extraction.version, message: extraction.problem))
   }
 
   /// Prometheus text exposition format, version 0.0.4.
-  func metrics() -> String {
+  func metrics() async -> String {
     let pacing = pacer.statistics.current
     let cache = timelines.statistics
     var text = PrometheusText()
@@ -62,7 +75,24 @@ package struct EngineFigures: Sendable {
       "antiphon_engine_lateness_seconds", "How late a round of the pacer began",
       upperBounds: PacerStatistics.latenessBounds.map { Double($0) / 1e6 }, counts: pacing.latenessCounts,
       sum: Double(pacing.latenessSumMicroseconds) / 1e6)
+    Self.add(await extractor.figures(), to: &text)
     text.process()
     return text.text
+  }
+
+  private static func add(_ extraction: Extractor.Figures, to text: inout PrometheusText) {
+    text.counter("antiphon_engine_extraction_jobs_total", "Questions to yt-dlp", extraction.pool.jobs)
+    text.counter(
+      "antiphon_engine_extraction_failures_total", "Questions without a good answer", extraction.pool.failures)
+    text.counter(
+      "antiphon_engine_extraction_cache_hits_total", "Pages known from before", extraction.cacheHits)
+    text.gauge("antiphon_engine_extractions_cached", "Pages that are known", [([:], extraction.cached)])
+    text.counter(
+      "antiphon_engine_extraction_worker_starts_total", "yt-dlp processes started", extraction.pool.starts)
+    text.counter(
+      "antiphon_engine_extraction_worker_restarts_total", "Of those, after one that died or was killed",
+      extraction.pool.restarts)
+    text.gauge("antiphon_engine_extraction_workers", "yt-dlp processes", [([:], extraction.pool.running)])
+    text.gauge("antiphon_engine_extractions_queued", "Questions that wait", [([:], extraction.pool.queued)])
   }
 }

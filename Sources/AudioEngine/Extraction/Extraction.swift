@@ -28,17 +28,17 @@ package struct Extraction: Sendable {
   /// Before an address expires it is taken for expired: opening it takes a moment.
   private static let marginSeconds = 30.0
 
-  init(_ track: WorkerAnswer.Found.Track) {
+  init(_ track: WorkerAnswer.Track) {
     request = WebRequest(
       url: track.streamURL,
       headers: track.headers.map { WebRequest.Header(name: $0.name, value: $0.value) })
     formatID = track.formatID
-    title = track.words.title
-    artist = track.words.artist
-    album = track.words.album
-    durationMilliseconds = track.words.durationMilliseconds
-    thumbnail = track.words.thumbnail
-    isLive = track.words.live
+    title = track.about.title
+    artist = track.about.artist
+    album = track.about.album
+    durationMilliseconds = track.about.durationMilliseconds
+    thumbnail = track.about.thumbnail
+    isLive = track.about.live
     let lifetime = Self.lifetimeSeconds(of: track.streamURL, unixSeconds: Date().timeIntervalSince1970)
     expiresNanoseconds = MonotonicClock.nowNanoseconds + UInt64(lifetime * 1e9)
   }

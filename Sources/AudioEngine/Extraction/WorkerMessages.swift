@@ -85,82 +85,49 @@ struct WorkerAnswer: Decodable, Sendable {
   struct Found: Decodable, Sendable {
     var track: Track?
     var list: List?
+  }
 
-    struct List: Decodable, Sendable {
-      var title: String?
-      var entries: [Entry]
-      var truncated: Bool
+  struct Track: Decodable, Sendable {
+    var streamURL: String
+    var formatID: String?
+    var headers: [Header]
+    var about: About
+
+    struct Header: Decodable, Sendable {
+      var name: String
+      var value: String
     }
+
+    enum CodingKeys: String, CodingKey {
+      case headers, about
+      case streamURL = "stream_url"
+      case formatID = "format_id"
+    }
+  }
+
+  struct List: Decodable, Sendable {
+    var title: String?
+    var entries: [Entry]
+    var truncated: Bool
 
     struct Entry: Decodable, Sendable {
       var url: String
-      var words: Words
-
-      private enum Key: String, CodingKey {
-        case url
-      }
-
-      init(from decoder: any Decoder) throws {
-        url = try decoder.container(keyedBy: Key.self).decode(String.self, forKey: .url)
-        words = try Words(from: decoder)
-      }
+      var about: About
     }
+  }
 
-    struct Track: Decodable, Sendable {
-      var streamURL: String
-      var formatID: String?
-      var headers: [Header]
-      var words: Words
+  /// What is said of a track.
+  struct About: Decodable, Sendable {
+    var title: String?
+    var artist: String?
+    var album: String?
+    var durationMilliseconds: Int?
+    var thumbnail: String?
+    var live: Bool
 
-      struct Header: Decodable, Sendable {
-        var name: String
-        var value: String
-      }
-
-      private enum Key: String, CodingKey {
-        case headers
-        case streamURL = "stream_url"
-        case formatID = "format_id"
-      }
-
-      init(from decoder: any Decoder) throws {
-        let fields = try decoder.container(keyedBy: Key.self)
-        streamURL = try fields.decode(String.self, forKey: .streamURL)
-        formatID = try fields.decodeIfPresent(String.self, forKey: .formatID)
-        headers = try fields.decode([Header].self, forKey: .headers)
-        words = try Words(from: decoder)
-      }
-    }
-
-    /// What is said of a track.
-    struct Words: Decodable, Sendable {
-      var title: String?
-      var artist: String?
-      var album: String?
-      var durationMilliseconds: Int?
-      var thumbnail: String?
-      var live: Bool
-
-      enum CodingKeys: String, CodingKey {
-        case title, artist, album, thumbnail, live
-        case durationMilliseconds = "duration_ms"
-      }
-    }
-
-    private enum Key: String, CodingKey {
-      case track, entries
-      case streamURL = "stream_url"
-    }
-
-    init(from decoder: any Decoder) throws {
-      let fields = try decoder.container(keyedBy: Key.self)
-      if fields.contains(.entries) {
-        list = try List(from: decoder)
-      } else if fields.contains(.streamURL) {
-        track = try Track(from: decoder)
-      } else {
-        track = try fields.decode(Track.self, forKey: .track)
-      }
+    enum CodingKeys: String, CodingKey {
+      case title, artist, album, thumbnail, live
+      case durationMilliseconds = "duration_ms"
     }
   }
 

@@ -161,9 +161,9 @@ class Extractor:
         if not info:
             raise JobError("unsupported", "nothing was found")
         if "entries" not in info:
-            return {"track": self._track(info)}
+            return self._track(info)
         found = [entry for item in info["entries"] if item and (entry := self._entry(item, info))]
-        return {"title": text(info.get("title")), "entries": found[:limit], "truncated": len(found) > limit}
+        return {"list": {"title": text(info.get("title")), "entries": found[:limit], "truncated": len(found) > limit}}
 
     def _run(self, query: str, format_id: str | None, **options: object) -> dict | None:
         options |= {
@@ -200,10 +200,12 @@ class Extractor:
             )
         headers = list((info.get("http_headers") or {}).items())[:HEADER_LIMIT]
         return {
-            **described(info),
-            "stream_url": info["url"],
-            "format_id": info.get("format_id"),
-            "headers": [{"name": str(name), "value": str(value)} for name, value in headers],
+            "track": {
+                "stream_url": info["url"],
+                "format_id": info.get("format_id"),
+                "headers": [{"name": str(name), "value": str(value)} for name, value in headers],
+                "about": about(info),
+            }
         }
 
     def _entry(self, item: dict, playlist: dict) -> dict | None:
@@ -213,7 +215,7 @@ class Extractor:
         for name in names:
             url, _ = self._library.utils.unsmuggle_url(item.get(name) or "")
             if is_web_url(url):
-                return {"url": url, **described(item)}
+                return {"url": url, "about": about(item)}
         return None
 
     def _web_url(self, url: str) -> str:
@@ -251,7 +253,7 @@ def choose_format(formats: list[dict], format_id: str | None):
         yield {**chosen, "antiphon_chosen": True}
 
 
-def described(info: dict) -> dict:
+def about(info: dict) -> dict:
     artists = info.get("artists") or info.get("creators") or []
     duration = info.get("duration")
     thumbnails = [info.get("thumbnail"), *(item.get("url") for item in reversed(info.get("thumbnails") or []))]

@@ -48,6 +48,18 @@ extension AudioEngineCommand {
     @Option(help: "Bytes of produced audio kept in memory, 0 or more.")
     var cacheBytes = 256 << 20
 
+    @Option(help: "The Python of the virtual environment that holds yt-dlp, which pages and searches need.")
+    var ytDlpPython = AudioEngineConfiguration.defaultExtractorPythonPath
+
+    @Option(help: "A folder whose yt-dlp plugins are loaded, which run as code of ours. Repeatable.")
+    var ytDlpPlugins: [String] = []
+
+    @Option(help: "yt-dlp's search that free text is looked for with: ytsearch, scsearch or a plugin's.")
+    var searchPrefix = "ytsearch"
+
+    @Option(help: "Seconds that finding a page's stream may take, 1 to 300.")
+    var extractionTimeoutSeconds = 30
+
     @Option(
       help: "trace, debug, info, notice, warning, error or critical.",
       transform: { text in
@@ -70,6 +82,12 @@ extension AudioEngineCommand {
       guard maxSessions > 0 else { throw ValidationError("--max-sessions takes 1 or more") }
       guard (1...300).contains(sourceTimeoutSeconds) else {
         throw ValidationError("--source-timeout-seconds takes 1 to 300")
+      }
+      guard (1...300).contains(extractionTimeoutSeconds) else {
+        throw ValidationError("--extraction-timeout-seconds takes 1 to 300")
+      }
+      guard !searchPrefix.isEmpty, searchPrefix.allSatisfy({ $0.isASCII && $0.isLetter }) else {
+        throw ValidationError("--search-prefix takes a name such as ytsearch, without number and colon")
       }
       guard maxSourceBytes > 0, cacheBytes >= 0 else {
         throw ValidationError("--max-source-bytes takes 1 or more, --cache-bytes 0 or more")
@@ -94,6 +112,10 @@ extension AudioEngineCommand {
       configuration.sourceTimeoutSeconds = sourceTimeoutSeconds
       configuration.maximumSourceByteCount = maxSourceBytes
       configuration.cacheByteCount = cacheBytes
+      configuration.extractorPythonPath = ytDlpPython
+      configuration.extractorPluginFolders = ytDlpPlugins
+      configuration.searchPrefix = searchPrefix
+      configuration.extraction.jobSeconds = extractionTimeoutSeconds
       let logger = Logger(label: "AudioEngine") { _ in StandardErrorLogHandler(level: logLevel) }
       do {
         try await AudioEngineApplication(configuration: configuration, logger: logger).run()

@@ -23,8 +23,7 @@ package struct Producer: Sendable {
   /// MP3's bit reservoir).
   static let seekLeadMilliseconds = 250
 
-  let mediaRoot: MediaRoot?
-  let web: WebAccess
+  let opener: SourceOpener
   let permits: CPUPermits
   let settings: EncodingSettings
   /// How far a timeline is read ahead of its furthest session where the cache has no room.
@@ -35,12 +34,11 @@ package struct Producer: Sendable {
   let onChange: @Sendable (Timeline) -> Void
 
   package init(
-    mediaRoot: MediaRoot?, web: WebAccess, permits: CPUPermits, settings: EncodingSettings,
-    readAheadPackets: Int, hasRoom: @escaping @Sendable (Timeline) -> Bool,
+    opener: SourceOpener, permits: CPUPermits, settings: EncodingSettings, readAheadPackets: Int,
+    hasRoom: @escaping @Sendable (Timeline) -> Bool,
     onChange: @escaping @Sendable (Timeline) -> Void
   ) {
-    self.mediaRoot = mediaRoot
-    self.web = web
+    self.opener = opener
     self.permits = permits
     self.settings = settings
     self.readAheadPackets = readAheadPackets
@@ -66,35 +64,28 @@ package struct Producer: Sendable {
   private func run(_ timeline: Timeline) throws(ErrorReport) {
     guard !timeline.isCancelled else { throw .superseded }
     let permit = HeldPermit(permits, timeline: timeline)
-    let input = try open(timeline.key.source, permit)
-    permit.acquire()
-    let probing = MonotonicClock.nowNanoseconds
-    var demuxer = try Demuxer(input: input, isCancelled: permit.isCancelled)
-    timeline.journal.record(.probe, since: probing)
+    var source = try opener.open(timeline.key.source, permit)
     let producing = MonotonicClock.nowNanoseconds
 
     let start = timeline.key.startMilliseconds
     if start > 0 {
-      if let duration = demuxer.durationMilliseconds, start >= duration, !demuxer.isDurationEstimated {
+      if let duration = source.demuxer.durationMilliseconds, start >= duration, !source.demuxer.isDurationEstimated {
         throw Self.behindEnd(start, duration)
       }
-      try demuxer.seek(toMilliseconds: max(0, start - Self.seekLeadMilliseconds))
+      try source.demuxer.seek(toMilliseconds: max(0, start - Self.seekLeadMilliseconds))
     }
     var writer = Timeline.Writer(timeline)
-    let isPassthrough = timeline.key.volume == 1 && demuxer.opusHead.map(OpusPassthrough.fits(head:)) ?? false
-    var details = TrackDetails(
-      title: demuxer.title, durationMilliseconds: demuxer.durationMilliseconds, codec: demuxer.codecName,
-      isPassthrough: isPassthrough)
-    details.isDurationEstimated = demuxer.isDurationEstimated
+    let isPassthrough = timeline.key.volume == 1 && source.demuxer.opusHead.map(OpusPassthrough.fits(head:)) ?? false
+    var details = source.details(isPassthrough: isPassthrough)
 
     if isPassthrough {
       var pipeline = PassthroughPipeline(startMilliseconds: start)
       let end = try drive(
-        &pipeline, &demuxer, &writer, permit: permit, details, since: producing)
+        &pipeline, &source.demuxer, &writer, permit: permit, details, since: producing)
       switch end {
-      case .ended: return try checkEnd(demuxer, writer)
-      case .landedBehind: try demuxer.seek(toMilliseconds: 0)
-      case .goOn, .needsTranscoding: demuxer.putBack()
+      case .ended: return try checkEnd(source.demuxer, writer)
+      case .landedBehind: try source.demuxer.seek(toMilliseconds: 0)
+      case .goOn, .needsTranscoding: source.demuxer.putBack()
       }
     }
     // From the start, or from where passing through ended.
@@ -103,40 +94,24 @@ package struct Producer: Sendable {
       details.isPassthrough = false
     }
     var pipeline = TranscodePipeline(
-      decoder: try demuxer.makeDecoder(),
+      decoder: try source.demuxer.makeDecoder(),
       encoder: try OpusEncoder(bitsPerSecond: settings.bitsPerSecond, complexity: settings.complexity),
-      gain: timeline.key.volume, startMilliseconds: transcodeStart, endSeconds: demuxer.exactEndSeconds)
+      gain: timeline.key.volume, startMilliseconds: transcodeStart, endSeconds: source.demuxer.exactEndSeconds)
     var end = try drive(
-      &pipeline, &demuxer, &writer, permit: permit, details, since: producing)
+      &pipeline, &source.demuxer, &writer, permit: permit, details, since: producing)
     if end == .landedBehind {
       // An index that led too far: decode from the very start and throw away.
-      try demuxer.seek(toMilliseconds: 0)
+      try source.demuxer.seek(toMilliseconds: 0)
       pipeline.restart()
       end = try drive(
-        &pipeline, &demuxer, &writer, permit: permit, details, since: producing)
+        &pipeline, &source.demuxer, &writer, permit: permit, details, since: producing)
     }
     guard end == .ended else {
       throw ErrorReport(
         .sourceCorrupt, "the source has no time stamps to find \(transcodeStart) ms by",
         hint: "play it from its start", stage: .decode)
     }
-    try checkEnd(demuxer, writer)
-  }
-
-  private func open(_ source: MediaSource, _ permit: HeldPermit) throws(ErrorReport) -> any MediaInput {
-    switch source {
-    case .web(let url): return try HTTPInput(WebRequest(url: url), access: web, permit: permit)
-    case .file(let path):
-      guard let mediaRoot else {
-        throw ErrorReport(
-          .sourceForbidden, "media:\(path): the engine has no media root", hint: "start it with --media-root",
-          stage: .resolve)
-      }
-      let opening = MonotonicClock.nowNanoseconds
-      let input = try mediaRoot.open(path)
-      permit.journal.record(.connect, since: opening)
-      return input
-    }
+    try checkEnd(source.demuxer, writer)
   }
 
   /// Runs a pipeline, a second a permit, until it ends or wants something else.
