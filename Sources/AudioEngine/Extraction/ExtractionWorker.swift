@@ -76,7 +76,7 @@ struct WorkerPipes {
     case timedOut
   }
 
-  mutating func exchange(
+  nonisolated(nonsending) mutating func exchange(
     _ message: some Encodable, timeLimit: Duration
   ) async throws(Failure) -> [UInt8] {
     let end = ContinuousClock.now + timeLimit
@@ -94,15 +94,15 @@ struct WorkerPipes {
   }
 
   /// The worker's end: it leaves when its standard input is closed.
-  func finish() async { try? await execution.standardInputWriter.finish() }
+  nonisolated(nonsending) func finish() async { try? await execution.standardInputWriter.finish() }
 
-  private mutating func line() async throws -> [UInt8] {
+  private nonisolated(nonsending) mutating func line() async throws -> [UInt8] {
     while true {
       if let end = buffer.firstIndex(of: 0x0A) {
         defer { buffer.removeSubrange(...end) }
         return Array(buffer[..<end])
       }
-      guard buffer.count <= Self.lineByteLimit, let piece = try await output.next() else {
+      guard buffer.count <= Self.lineByteLimit, let piece = try await output.next(isolation: #isolation) else {
         throw Failure.died
       }
       piece.withUnsafeBytes { buffer.append(contentsOf: $0) }
