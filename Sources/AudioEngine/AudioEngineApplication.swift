@@ -64,7 +64,8 @@ package struct AudioEngineApplication: Sendable {
     return Extractor(
       pool: ExtractionPool(
         program: ExtractionProgram(
-          pythonPath: configuration.extractorPythonPath, scriptPath: AudioEngineConfiguration.workerScriptPath),
+          pythonPath: configuration.extractorPythonPath, scriptPath: AudioEngineConfiguration.workerScriptPath
+        ),
         settings: settings, limits: configuration.extraction, logger: logger))
   }
 
@@ -82,7 +83,8 @@ package struct AudioEngineApplication: Sendable {
     return TimelineStore(cacheByteLimit: configuration.cacheByteCount) {
       (timeline, store) throws(ErrorReport) in
       let producer = Producer(
-        opener: SourceOpener(mediaRoot: mediaRoot, web: web, extractor: extractor), permits: permits, settings: configuration.encoding,
+        opener: SourceOpener(mediaRoot: mediaRoot, web: web, extractor: extractor), permits: permits,
+        settings: configuration.encoding,
         readAheadPackets: configuration.readAheadMilliseconds / WireLimits.packetDurationMilliseconds,
         hasRoom: store.hasRoom(for:),
         onChange: { timeline in

@@ -54,7 +54,8 @@ package struct AudioEngineConfiguration: Sendable {
   static var workerScriptPath: String {
     var buffer = [CChar](repeating: 0, count: Int(PATH_MAX) + 1)
     let length = readlink("/proc/self/exe", &buffer, Int(PATH_MAX))
-    let executable = String(decoding: buffer.prefix(max(0, length)).map(UInt8.init(bitPattern:)), as: UTF8.self)
+    let executable = String(
+      decoding: buffer.prefix(max(0, length)).map(UInt8.init(bitPattern:)), as: UTF8.self)
     let folder = executable[..<(executable.lastIndex(of: "/") ?? executable.startIndex)]
     return folder + "/antiphon_AudioEngineCore.resources/extraction_worker.py"
   }

@@ -27,8 +27,13 @@ import WireProtocol
       #expect(line.last == 0x0A && !line.dropLast().contains(0x0A))
       #expect(try EngineCommand.decode(line.dropLast()) == command)
     }
-    let media = EngineCommand(action: .media(path: "folder"))
-    #expect(try EngineCommand.decode(media.encodedLine().dropLast()) == media)
+    let others: [EngineCommand.Action] = [
+      .media(path: "folder"), .resolve(try ResolveRequest(query: "a song ü", limit: 50)),
+    ]
+    for action in others {
+      let command = EngineCommand(requestID: "r2", action: action)
+      #expect(try EngineCommand.decode(command.encodedLine().dropLast()) == command)
+    }
   }
 
   @Test(arguments: [
@@ -43,6 +48,11 @@ import WireProtocol
     (#"{"type":"pause","session_id":"1234567890123456789012345"}"#, .invalidSessionID, "25 bytes"),
     (#"{"type":"pause","session_id":7}"#, .invalidCommand, "session_id"),
     (#"{"type":"play","session_id":"1"}"#, .invalidCommand, "url"),
+    (#"{"type":"resolve"}"#, .invalidCommand, "query"),
+    (#"{"type":"resolve","query":"  "}"#, .invalidCommand, "query"),
+    (#"{"type":"resolve","query":"a","limit":0}"#, .invalidCommand, "limit"),
+    (#"{"type":"resolve","query":"a","limit":51}"#, .invalidCommand, "limit"),
+    (#"{"type":"resolve","query":"a","limit":1.5}"#, .invalidCommand, "limit"),
     (#"{"type":"play","session_id":"1","url":7}"#, .invalidCommand, "url"),
     (#"{"type":"play","session_id":"1","url":"a","volume":11}"#, .invalidCommand, "volume"),
     (#"{"type":"play","session_id":"1","url":"a","volume":-0.1}"#, .invalidCommand, "volume"),

@@ -22,6 +22,12 @@ import WireProtocol
       sessions: [session])
     let listing = MediaListing(
       path: "", entries: [.init(name: "a", kind: .file, url: "media:a", bytes: 3)], truncated: false)
+    let resolution = Resolution(
+      query: "q", kind: .search,
+      entries: [
+        .init(url: "https://a", title: "A", durationMilliseconds: 9, thumbnail: "https://b", live: true)
+      ],
+      truncated: true)
     let bodies: [EngineEvent.Body] = [
       .hello(hello), .extracting(url: "u"), .ready(ready), .playing(anchor), .paused(positionMilliseconds: 1),
       .resumed(anchor), .seeked(positionMilliseconds: 1, dueNanoseconds: nil),
@@ -29,6 +35,7 @@ import WireProtocol
       .buffering(positionMilliseconds: 3),
       .stuck(positionMilliseconds: 3, waitedMilliseconds: 10_000), .dropped(count: 4),
       .ended(.loadFailed, positionMilliseconds: 5), .status(session), .media(listing),
+      .resolved(resolution),
       .error(ErrorReport(.sourceNotFound, "gone", hint: "look", stage: .resolve)),
     ]
     for body in bodies {

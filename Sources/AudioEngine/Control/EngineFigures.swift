@@ -83,7 +83,8 @@ package struct EngineFigures: Sendable {
   private static func add(_ extraction: Extractor.Figures, to text: inout PrometheusText) {
     text.counter("antiphon_engine_extraction_jobs_total", "Questions to yt-dlp", extraction.pool.jobs)
     text.counter(
-      "antiphon_engine_extraction_failures_total", "Questions without a good answer", extraction.pool.failures)
+      "antiphon_engine_extraction_failures_total", "Questions without a good answer", extraction.pool.failures
+    )
     text.counter(
       "antiphon_engine_extraction_cache_hits_total", "Pages known from before", extraction.cacheHits)
     text.gauge("antiphon_engine_extractions_cached", "Pages that are known", [([:], extraction.cached)])

@@ -45,7 +45,7 @@ package struct Extraction: Sendable {
 
   /// How long an address may be used: until the Unix time that stands behind `expire` or `expires` in its
   /// query or, as some servers have it, in its path; an hour where there is none.
-  static func lifetimeSeconds(of url: String, unixSeconds now: Double) -> Double {
+  package static func lifetimeSeconds(of url: String, unixSeconds now: Double) -> Double {
     let parts = url.split { "?&=/;".contains($0) }
     let mark = parts.firstIndex { ["expire", "expires"].contains($0.lowercased()) }
     guard let mark, mark + 1 < parts.endIndex, let moment = Double(parts[mark + 1]), moment > 1e9 else {

@@ -19,7 +19,9 @@ struct ExtractionProgram: Sendable {
   private var environment: Environment {
     // yt-dlp finds the JavaScript runtime that was installed with it.
     let folder = FilePath(pythonPath).removingLastComponent().string
-    return .custom(["PATH": "\(folder):/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": "/nonexistent"])
+    return .custom([
+      "PATH": "\(folder):/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": "/nonexistent",
+    ])
   }
 
   func configuration(_ arguments: [String] = []) -> Configuration {
@@ -102,7 +104,8 @@ struct WorkerPipes {
         defer { buffer.removeSubrange(...end) }
         return Array(buffer[..<end])
       }
-      guard buffer.count <= Self.lineByteLimit, let piece = try await output.next(isolation: #isolation) else {
+      guard buffer.count <= Self.lineByteLimit, let piece = try await output.next(isolation: #isolation)
+      else {
         throw Failure.died
       }
       piece.withUnsafeBytes { buffer.append(contentsOf: $0) }
@@ -114,7 +117,8 @@ extension ErrorReport {
   static func extractorUnavailable(_ reason: String) -> ErrorReport {
     ErrorReport(
       .extractorUnavailable, "yt-dlp cannot be used: \(reason.prefix(300))",
-      hint: "run deploy/upgrade-yt-dlp and give its Python to --yt-dlp-python; files and direct links play without",
+      hint:
+        "run deploy/upgrade-yt-dlp and give its Python to --yt-dlp-python; files and direct links play without",
       stage: .extract)
   }
 }

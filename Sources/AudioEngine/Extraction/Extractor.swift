@@ -10,9 +10,13 @@ package final class Extractor: Sendable {
   private static let maximumCachedCount = 1_000
 
   private struct State {
-    var cache = ExtractionCache(maximumCount: Extractor.maximumCachedCount)
+    var cache = ExpiringCache<Extraction>(maximumCount: Extractor.maximumCachedCount)
     var running: [Question: SharedExtraction] = [:]
     var hits = 0
+
+    mutating func keep(_ extraction: Extraction, for url: String) {
+      cache.insert(extraction, for: url, expiresNanoseconds: extraction.expiresNanoseconds)
+    }
   }
 
   /// Jobs with equal questions are one job.
@@ -31,7 +35,9 @@ package final class Extractor: Sendable {
   /// What is known of a page, without asking anyone.
   func known(_ url: String) -> Extraction? {
     state.withLock { state in
-      guard let extraction = state.cache.value(for: url, now: MonotonicClock.nowNanoseconds) else { return nil }
+      guard let extraction = state.cache.value(for: url, now: MonotonicClock.nowNanoseconds) else {
+        return nil
+      }
       state.hits += 1
       return extraction
     }
@@ -62,14 +68,16 @@ package final class Extractor: Sendable {
       let found = try await pool.run(.extract(url: question.url, formatID: question.formatID)) {
         shared.isWanted
       }
-      guard let track = found.track else { throw ErrorReport(.internal, "a list where a track was asked for") }
+      guard let track = found.track else {
+        throw ErrorReport(.internal, "a list where a track was asked for")
+      }
       result = .success(Extraction(track))
     } catch {
       result = .failure(error)
     }
     state.withLock { state in
       if state.running[question] === shared { state.running[question] = nil }
-      if case .success(let extraction) = result { state.cache.insert(extraction, for: question.url) }
+      if case .success(let extraction) = result { state.keep(extraction, for: question.url) }
     }
     shared.finish(result)
   }
@@ -81,7 +89,7 @@ package final class Extractor: Sendable {
     let found = try await pool.run(.list(url: url, limit: limit)) { true }
     if let track = found.track {
       let extraction = Extraction(track)
-      state.withLock { $0.cache.insert(extraction, for: url) }
+      state.withLock { $0.keep(extraction, for: url) }
     }
     return found
   }

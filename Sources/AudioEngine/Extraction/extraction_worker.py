@@ -8,11 +8,12 @@ dead engine leaves none behind. `--version` prints the version of the yt-dlp tha
 docs/decisions/0008-extraction-worker.md says why it is as it is.
 """
 
-import importlib.metadata
+import importlib.util
 import ipaddress
 import json
 import os
 import re
+import runpy
 import socket
 import sys
 import threading
@@ -341,9 +342,17 @@ class MemoryGuard:
             time.sleep(self.LOOK_SECONDS)
 
 
+def installed_version() -> str:
+    """Without loading all of yt-dlp for it."""
+    spec = importlib.util.find_spec("yt_dlp")
+    if spec is None:
+        raise SystemExit(f"{sys.executable} has no yt_dlp")
+    return runpy.run_path(os.path.join(spec.submodule_search_locations[0], "version.py"))["__version__"]
+
+
 def main() -> None:
     if sys.argv[1:] == ["--version"]:
-        print(importlib.metadata.version("yt-dlp"))
+        print(installed_version())
         return
     pipes = Pipes()
     settings = pipes.read_settings()

@@ -69,13 +69,16 @@ package struct Producer: Sendable {
 
     let start = timeline.key.startMilliseconds
     if start > 0 {
-      if let duration = source.demuxer.durationMilliseconds, start >= duration, !source.demuxer.isDurationEstimated {
+      if let duration = source.demuxer.durationMilliseconds, start >= duration,
+        !source.demuxer.isDurationEstimated
+      {
         throw Self.behindEnd(start, duration)
       }
       try source.demuxer.seek(toMilliseconds: max(0, start - Self.seekLeadMilliseconds))
     }
     var writer = Timeline.Writer(timeline)
-    let isPassthrough = timeline.key.volume == 1 && source.demuxer.opusHead.map(OpusPassthrough.fits(head:)) ?? false
+    let isPassthrough =
+      timeline.key.volume == 1 && source.demuxer.opusHead.map(OpusPassthrough.fits(head:)) ?? false
     var details = source.details(isPassthrough: isPassthrough)
 
     if isPassthrough {
@@ -96,7 +99,8 @@ package struct Producer: Sendable {
     var pipeline = TranscodePipeline(
       decoder: try source.demuxer.makeDecoder(),
       encoder: try OpusEncoder(bitsPerSecond: settings.bitsPerSecond, complexity: settings.complexity),
-      gain: timeline.key.volume, startMilliseconds: transcodeStart, endSeconds: source.demuxer.exactEndSeconds)
+      gain: timeline.key.volume, startMilliseconds: transcodeStart, endSeconds: source.demuxer.exactEndSeconds
+    )
     var end = try drive(
       &pipeline, &source.demuxer, &writer, permit: permit, details, since: producing)
     if end == .landedBehind {

@@ -132,7 +132,8 @@ package struct SourceOpener: Sendable {
 
   private static func page(_ url: String, _ type: String) -> ErrorReport {
     ErrorReport(
-      .sourceNotAudio, "\(url.prefix(200)) is a page (\(type)), not audio", hint: "give the address of the audio",
+      .sourceNotAudio, "\(url.prefix(200)) is a page (\(type)), not audio",
+      hint: "give the address of the audio",
       stage: .connect)
   }
 
