@@ -22,11 +22,17 @@ public struct ResolveRequest: Sendable, Equatable {
     self.limit = limit
   }
 
-  /// The same of an HTTP request's query parameters, as text.
-  public init(query: String?, limitText: String?) throws(ErrorReport) {
-    guard let query else { throw ErrorReport.field("query", "is missing") }
-    let limit = limitText.map { Int($0) ?? 0 }
-    try self.init(query: query, limit: limit)
+  /// The same from an HTTP request's query, as it was sent: `query=a+song&limit=5`.
+  public init(httpQuery: String?) throws(ErrorReport) {
+    var fields: [Substring: String] = [:]
+    for pair in (httpQuery ?? "").split(separator: "&") {
+      let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+      // Forms and URLSearchParams write a space as `+` (WHATWG URL, section 5.1).
+      fields[parts[0]] = parts.count == 2 ? PercentEncoding.decoded(parts[1].replacing("+", with: " ")) : ""
+    }
+    guard let query = fields["query"] else { throw ErrorReport.field("query", "is missing") }
+    // What is no number is no limit either.
+    try self.init(query: query, limit: fields["limit"].map { Int($0) ?? 0 })
   }
 }
 

@@ -177,7 +177,14 @@ async def test_what_is_no_audio_is_named(antiphon, site, forbidden_site, new_ses
 
 @pytest.mark.parametrize(
     "url",
-    ["-x", "--exec=touch /tmp/antiphon-was-here", "ytsearch:song", "ytsearch5:song", "file:///etc/passwd", ":ythistory"],
+    [
+        "-x",
+        "--exec=touch /tmp/antiphon-was-here",
+        "ytsearch:song",
+        "ytsearch5:song",
+        "file:///etc/passwd",
+        ":ythistory",
+    ],
 )
 async def test_an_address_is_never_an_order(antiphon, new_session, url):
     before = await figures(antiphon)

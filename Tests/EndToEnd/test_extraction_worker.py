@@ -240,7 +240,9 @@ def test_its_address_policy_is_the_engines(worker):
     assert [text for text in quoted(private) if policy.permits(ip_address(text))] == []
     assert [text for text in quoted(public) if not policy.permits(ip_address(text))] == []
     policy = worker.AddressPolicy(["127.0.0.1/32"], quoted(refused))
-    permitted = [text for text in ("127.0.0.1", "::ffff:127.0.0.1", "127.0.0.2", "::1") if policy.permits(ip_address(text))]
+    permitted = [
+        text for text in ("127.0.0.1", "::ffff:127.0.0.1", "127.0.0.2", "::1") if policy.permits(ip_address(text))
+    ]
     assert permitted == ["127.0.0.1", "::ffff:127.0.0.1"]
 
 

@@ -1,6 +1,7 @@
 """`resolve`: what an address or words lead to, asked through every door."""
 
 import json
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
@@ -134,8 +135,6 @@ async def test_words_are_searched_for(antiphon, site):
     asked_for: list[str] = []
 
     def search(asked) -> None:
-        from urllib.parse import parse_qs, urlsplit
-
         asked_for.append(parse_qs(urlsplit(asked.path).query)["q"][0])
         items = [
             {"url": f"{site.url}/song.mp3?{number}", "title": f"Hit {number}", "by": "A band", "seconds": 3}

@@ -37,6 +37,23 @@ import WireProtocol
   }
 
   @Test(arguments: [
+    ("query=a+song%20%2B&limit=5", "a song +", 5),
+    ("limit=50&query=http%3A%2F%2Fa%2F%3Fb%3Dc%26d", "http://a/?b=c&d", 50),
+    ("query=a=b", "a=b", 10),
+  ])
+  func `a query is read as forms write it`(text: String, query: String, limit: Int) throws {
+    #expect(try ResolveRequest(httpQuery: text) == ResolveRequest(query: query, limit: limit))
+  }
+
+  @Test(arguments: [
+    nil, "", "query", "query=", "limit=5", "query=a&limit=", "query=a&limit=x",
+  ])
+  func `a query that makes no sense is refused`(text: String?) {
+    let error = #expect(throws: ErrorReport.self) { try ResolveRequest(httpQuery: text) }
+    #expect(error?.code == .invalidCommand)
+  }
+
+  @Test(arguments: [
     ("", ErrorCode.invalidJSON, "JSON"),
     ("play", .invalidJSON, "JSON"),
     ("[]", .invalidJSON, "JSON"),

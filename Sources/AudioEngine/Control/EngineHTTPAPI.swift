@@ -35,10 +35,8 @@ struct EngineHTTPAPI: Sendable {
       return try Self.response(await handler.answer(to: .media(path: path)))
     }
     router.get("resolve") { request, _ in
-      let parameters = request.uri.queryParameters
-      let asked = try ResolveRequest(
-        query: parameters["query"].map(String.init), limitText: parameters["limit"].map(String.init))
-      return try Self.response(await handler.answer(to: .resolve(asked)))
+      return try Self.response(
+        await handler.answer(to: .resolve(ResolveRequest(httpQuery: request.uri.query))))
     }
     router.post("render") { _, _ -> Response in
       throw ErrorReport(.unsupported, "rendering scores is not produced by this version", stage: .command)

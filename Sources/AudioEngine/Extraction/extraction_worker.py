@@ -260,7 +260,9 @@ def about(info: dict) -> dict:
     thumbnails = [info.get("thumbnail"), *(item.get("url") for item in reversed(info.get("thumbnails") or []))]
     return {
         "title": text(info.get("title")),
-        "artist": text(", ".join(artists) if artists else info.get("artist") or info.get("uploader") or info.get("channel")),
+        "artist": text(
+            ", ".join(artists) if artists else info.get("artist") or info.get("uploader") or info.get("channel")
+        ),
         "album": text(info.get("album")),
         "duration_ms": round(duration * 1_000) if isinstance(duration, int | float) and 0 < duration < 4e6 else None,
         "thumbnail": next((url for url in thumbnails if url and is_web_url(url)), None),

@@ -30,9 +30,7 @@ struct SessionRoutes {
       return try await answer(ClientCommand(.engine(.media(path: path))))
     }
     router.get("api/v1/resolve") { request, _ in
-      let parameters = request.uri.queryParameters
-      let asked = try ResolveRequest(query: parameters.get("query"), limitText: parameters.get("limit"))
-      return try await answer(ClientCommand(.engine(.resolve(asked))))
+      return try await answer(ClientCommand(.engine(.resolve(ResolveRequest(httpQuery: request.uri.query)))))
     }
   }
 
