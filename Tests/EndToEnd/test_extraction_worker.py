@@ -52,7 +52,7 @@ class Hanging:
             self.times -= 1
             self.asked.release()
             if self.times >= 0:
-                return asked.wait()
+                asked.wait()
         asked.page('<audio src="song.mp3"></audio>')
 
     async def wait_asked(self) -> None:

@@ -67,8 +67,6 @@ async def resolve(antiphon, query: str, limit: int | None = None) -> dict:
             await listener.command("resolve", **fields),
             await engine.command(type="resolve", **fields),
         ]
-    from urllib.parse import urlencode
-
     for url in (f"{antiphon.router.url}/api/v1/resolve", f"{antiphon.engine.url}/resolve"):
         answer = await request("GET", f"{url}?{urlencode(fields)}")
         assert answer.status == 200, answer
