@@ -158,10 +158,10 @@ extension EngineCommand: Codable {
       return
     }
     if type == "resolve" {
+      // What is no whole number is no limit either.
+      let limit = try fields.decodeIfPresent(Double.self, forKey: .limit).map { Int(exactly: $0) ?? 0 }
       action = .resolve(
-        try ResolveRequest(
-          query: fields.decode(String.self, forKey: .query),
-          limit: fields.decodeIfPresent(Int.self, forKey: .limit)))
+        try ResolveRequest(query: fields.decode(String.self, forKey: .query), limit: limit))
       return
     }
     let sessionAction = try Self.sessionAction(type, fields)

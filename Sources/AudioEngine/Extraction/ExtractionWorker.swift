@@ -19,8 +19,9 @@ struct ExtractionProgram: Sendable {
   private var environment: Environment {
     // yt-dlp finds the JavaScript runtime that was installed with it.
     let folder = FilePath(pythonPath).removingLastComponent().string
+    // A home in which nobody can make anything, root included: deno would make its folders there.
     return .custom([
-      "PATH": "\(folder):/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": "/nonexistent",
+      "PATH": "\(folder):/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": "/proc",
     ])
   }
 
