@@ -29,32 +29,47 @@ package struct WebAccess: Sendable {
 /// A direct http(s) URL, read through the engine's own client: every address checked and pinned, every
 /// redirect checked anew, a limit on bytes and on waiting.
 final class HTTPInput: MediaInput {
+  /// Asks for another address of the same bytes: where the first has expired, the server answers 403 or 410.
+  /// Called on the worker's thread, which it may block.
+  typealias Renewal = () throws(ErrorReport) -> WebRequest
+
   private static let maximumRedirects = 5
   /// How many of the source's timeouts opening may take altogether.
   private static let openingTimeouts = 3
 
   private let access: WebAccess
   private let permit: HeldPermit
-  private var url: String
+  private let renew: Renewal?
+  private var request: WebRequest
   private var transfer: HTTPTransfer?
   private var offset: Int64 = 0
   private let openingDeadlineNanoseconds: UInt64
   private(set) var byteCount: Int64?
   private(set) var isSeekable = false
+  /// The media type that the server gives, in lower case and without parameters; `text/html` is a page.
+  private(set) var contentType: String?
 
-  /// Connects and reads the response's head.
-  init(url: String, access: WebAccess, permit: HeldPermit) throws(ErrorReport) {
-    self.url = url
+  /// Connects and reads the response's head; notes both in the journal of the permit's timeline.
+  ///
+  /// - Parameter renew: asked when the address expires after it has been opened; nil where there is no other.
+  init(
+    _ request: WebRequest, access: WebAccess, permit: HeldPermit, renew: Renewal? = nil
+  ) throws(ErrorReport) {
+    self.request = request
     self.access = access
+    self.renew = renew
     self.permit = permit
     openingDeadlineNanoseconds =
       MonotonicClock.nowNanoseconds + UInt64(Self.openingTimeouts * access.timeoutSeconds) * 1_000_000_000
-    let head = try request(from: 0)
+    let head = try get(from: 0)
+    contentType = head.headers.first(name: "content-type").map {
+      $0.prefix { $0 != ";" }.trimmingCharacters(in: .whitespaces).lowercased()
+    }
     byteCount = head.headers.first(name: "content-length").flatMap(Int64.init)
     isSeekable = head.headers["accept-ranges"].contains("bytes") && byteCount != nil
     if let byteCount, byteCount > access.byteLimit { throw tooLarge() }
     if byteCount == 0 {
-      throw ErrorReport(.sourceEmpty, "\(url.prefix(200)) is empty: it has no bytes", stage: .connect)
+      throw ErrorReport(.sourceEmpty, "\(request.url.prefix(200)) is empty: it has no bytes", stage: .connect)
     }
   }
 
@@ -99,7 +114,7 @@ final class HTTPInput: MediaInput {
     }
     permit.pause()
     defer { permit.unpause() }
-    let head = try request(from: offset)
+    let head = try get(from: offset)
     guard head.status == 206 || offset == 0 else {
       transfer?.close()
       transfer = nil
@@ -111,14 +126,18 @@ final class HTTPInput: MediaInput {
   }
 
   /// Sends the request and follows redirects until there is a body.
-  private func request(from offset: Int64) throws(ErrorReport) -> HTTPTransfer.Head {
+  private func get(from offset: Int64) throws(ErrorReport) -> HTTPTransfer.Head {
     transfer?.close()
     transfer = nil
     for _ in 0...Self.maximumRedirects {
-      let host = try Self.host(of: url)
+      let host = try Self.host(of: request.url)
+      let resolving = MonotonicClock.nowNanoseconds
+      let address = try access.policy.resolve(host: host)
+      permit.journal.record(.resolve, since: resolving)
+      let connecting = MonotonicClock.nowNanoseconds
       let transfer = HTTPTransfer(
-        url: url, host: host, address: try access.policy.resolve(host: host), offset: offset,
-        timeoutSeconds: access.timeoutSeconds, eventLoopGroup: access.eventLoopGroup)
+        request, host: host, address: address, offset: offset, timeoutSeconds: access.timeoutSeconds,
+        eventLoopGroup: access.eventLoopGroup)
       let head: HTTPTransfer.Head
       do throws(ErrorReport) {
         head = try transfer.head(timeoutSeconds: access.timeoutSeconds, isCancelled: permit.isCancelled)
@@ -126,6 +145,7 @@ final class HTTPInput: MediaInput {
         transfer.close()
         throw error
       }
+      permit.journal.record(.connect, since: connecting)
       guard (300..<400).contains(head.status), let location = head.headers.first(name: "location") else {
         do {
           try check(head)
@@ -137,15 +157,15 @@ final class HTTPInput: MediaInput {
         return head
       }
       transfer.close()
-      url = try redirected(to: location)
+      request = request.redirected(to: try target(of: location))
     }
     throw ErrorReport(
       .sourceUnreachable, "more than \(Self.maximumRedirects) redirects", hint: "check the address",
       stage: .connect)
   }
 
-  private func redirected(to location: String) throws(ErrorReport) -> String {
-    guard let target = URL(string: location, relativeTo: URL(string: url))?.absoluteString else {
+  private func target(of location: String) throws(ErrorReport) -> String {
+    guard let target = URL(string: location, relativeTo: URL(string: request.url))?.absoluteString else {
       throw ErrorReport(
         .sourceUnreachable, "a redirect to \(location.prefix(200).debugDescription)", stage: .connect)
     }
@@ -162,11 +182,11 @@ final class HTTPInput: MediaInput {
     case 200, 206: break
     case 404, 410:
       throw ErrorReport(
-        .sourceNotFound, "the server answered \(head.status) for \(url.prefix(200))",
+        .sourceNotFound, "the server answered \(head.status) for \(request.url.prefix(200))",
         hint: "check the address", stage: .connect)
     default:
       throw ErrorReport(
-        .sourceUnreachable, "the server answered \(head.status) for \(url.prefix(200))",
+        .sourceUnreachable, "the server answered \(head.status) for \(request.url.prefix(200))",
         hint: "try again later", stage: .connect)
     }
     if let encoding = head.headers.first(name: "content-encoding"), encoding != "identity" {

@@ -40,7 +40,7 @@ final class HTTPTransfer: Sendable {
   ///   - address: the checked address of `host`, to which the connection is pinned.
   ///   - offset: the first byte wanted.
   init(
-    url: String, host: String, address: IPAddress, offset: Int64, timeoutSeconds: Int,
+    _ wanted: WebRequest, host: String, address: IPAddress, offset: Int64, timeoutSeconds: Int,
     eventLoopGroup: any EventLoopGroup
   ) {
     var configuration = HTTPClient.Configuration(
@@ -51,8 +51,9 @@ final class HTTPTransfer: Sendable {
     // A refused connection is told at once; whoever asked may ask again.
     configuration.connectionPool.retryConnectionEstablishment = false
     let client = HTTPClient(eventLoopGroup: eventLoopGroup, configuration: configuration)
-    var request = HTTPClientRequest(url: url)
+    var request = HTTPClientRequest(url: wanted.url)
     request.headers.add(name: "User-Agent", value: "Antiphon/\(WireLimits.softwareVersion)")
+    for header in wanted.headers { request.headers.replaceOrAdd(name: header.name, value: header.value) }
     request.headers.add(name: "Accept-Encoding", value: "identity")
     if offset > 0 { request.headers.add(name: "Range", value: "bytes=\(offset)-") }
     let task = Task { [self, request] in
@@ -67,7 +68,7 @@ final class HTTPTransfer: Sendable {
         update { $0.isFinished = true }
       } catch {
         update {
-          $0.failure = Self.report(error, url: url)
+          $0.failure = Self.report(error, url: wanted.url)
           $0.isFinished = true
         }
       }

@@ -18,6 +18,9 @@ final class HeldPermit {
   /// Whether nothing has been produced yet, so that someone waits for the opening.
   var isOpening: Bool { timeline.phase == .opening }
 
+  /// Where what happens to the production is noted.
+  var journal: StageJournal { timeline.journal }
+
   func acquire() {
     guard !isHeld else { return }
     permits.acquire(for: timeline)

@@ -66,9 +66,7 @@ package struct Producer: Sendable {
   private func run(_ timeline: Timeline) throws(ErrorReport) {
     guard !timeline.isCancelled else { throw .superseded }
     let permit = HeldPermit(permits, timeline: timeline)
-    let opening = MonotonicClock.nowNanoseconds
     let input = try open(timeline.key.source, permit)
-    timeline.journal.record(.connect, since: opening)
     permit.acquire()
     let probing = MonotonicClock.nowNanoseconds
     var demuxer = try Demuxer(input: input, isCancelled: permit.isCancelled)
@@ -127,14 +125,17 @@ package struct Producer: Sendable {
 
   private func open(_ source: MediaSource, _ permit: HeldPermit) throws(ErrorReport) -> any MediaInput {
     switch source {
-    case .web(let url): return try HTTPInput(url: url, access: web, permit: permit)
+    case .web(let url): return try HTTPInput(WebRequest(url: url), access: web, permit: permit)
     case .file(let path):
       guard let mediaRoot else {
         throw ErrorReport(
           .sourceForbidden, "media:\(path): the engine has no media root", hint: "start it with --media-root",
           stage: .resolve)
       }
-      return try mediaRoot.open(path)
+      let opening = MonotonicClock.nowNanoseconds
+      let input = try mediaRoot.open(path)
+      permit.journal.record(.connect, since: opening)
+      return input
     }
   }
 
