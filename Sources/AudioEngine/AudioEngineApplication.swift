@@ -54,6 +54,7 @@ package struct AudioEngineApplication: Sendable {
     let web = WebAccess(
       policy: AddressPolicy(allowed: configuration.allowedNetworks),
       timeoutSeconds: configuration.sourceTimeoutSeconds, byteLimit: configuration.maximumSourceByteCount,
+      bytesPerSecond: configuration.maximumSourceBytesPerSecond,
       eventLoopGroup: MultiThreadedEventLoopGroup.singleton)
     let permits = CPUPermits(count: sysconf(Int32(_SC_NPROCESSORS_ONLN)))
     let configuration = configuration

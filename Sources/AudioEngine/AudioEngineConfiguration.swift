@@ -21,6 +21,8 @@ package struct AudioEngineConfiguration: Sendable {
   package var sourceTimeoutSeconds = 10
   /// The most bytes of one web source.
   package var maximumSourceByteCount: Int64 = 2 << 30
+  /// The most bytes a second that one web source is read with: 160 Mbit/s, a hundred times WAV.
+  package var maximumSourceBytesPerSecond = 20_000_000
   /// What all timelines together may hold.
   package var cacheByteCount = 256 << 20
   /// How far a timeline is read ahead where the cache has no room.

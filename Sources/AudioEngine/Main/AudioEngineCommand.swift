@@ -45,6 +45,9 @@ extension AudioEngineCommand {
     @Option(help: "Bytes that one web source may have.")
     var maxSourceBytes: Int64 = 2 << 30
 
+    @Option(help: "Bytes a second that one web source is read with, 16384 or more.")
+    var maxSourceBytesPerSecond = 20_000_000
+
     @Option(help: "Bytes of produced audio kept in memory, 0 or more.")
     var cacheBytes = 256 << 20
 
@@ -74,6 +77,9 @@ extension AudioEngineCommand {
       guard maxSourceBytes > 0, cacheBytes >= 0 else {
         throw ValidationError("--max-source-bytes takes 1 or more, --cache-bytes 0 or more")
       }
+      guard maxSourceBytesPerSecond >= 16_384 else {
+        throw ValidationError("--max-source-bytes-per-second takes 16384 or more")
+      }
       guard anonymous || listen.isLoopback else {
         throw ValidationError(
           "\(listen.host) can be reached from other machines and the control API asks for no password: "
@@ -93,6 +99,7 @@ extension AudioEngineCommand {
       configuration.maximumSessions = maxSessions
       configuration.sourceTimeoutSeconds = sourceTimeoutSeconds
       configuration.maximumSourceByteCount = maxSourceBytes
+      configuration.maximumSourceBytesPerSecond = maxSourceBytesPerSecond
       configuration.cacheByteCount = cacheBytes
       let logger = Logger(label: "AudioEngine") { _ in StandardErrorLogHandler(level: logLevel) }
       do {

@@ -35,12 +35,14 @@ final class HeldPermit {
 
   /// A worker waiting for the network holds no permit.
   func pause() {
-    isPaused = isHeld
+    guard isHeld else { return }
+    isPaused = true
     release()
   }
 
   func unpause() {
-    if isPaused { acquire() }
+    guard isPaused else { return }
     isPaused = false
+    acquire()
   }
 }
