@@ -29,7 +29,11 @@ package struct AudioEngineApplication: Sendable {
     let pacer = Pacer()
     let workers = WorkerPool(
       maximumWorkers: configuration.maximumWorkers, maximumQueuedJobs: configuration.maximumQueuedJobs)
-    let timelines = makeTimelines(mediaRoot: mediaRoot, pacer: pacer, workers: workers)
+    let freshness = SourceFreshness(
+      mediaRoot: mediaRoot, webCacheSeconds: configuration.webCacheSeconds)
+    let disk = try makeDiskCache(freshness)
+    let timelines = makeTimelines(
+      mediaRoot: mediaRoot, freshness: freshness, disk: disk, pacer: pacer, workers: workers)
     let handler = CommandHandler(pacer: pacer, timelines: timelines, mediaRoot: mediaRoot)
     try pacer.start(
       limits: Hello.Limits(
@@ -43,14 +47,24 @@ package struct AudioEngineApplication: Sendable {
     defer { server.stop() }
     logger.info("routers connect to \(configuration.socketPath)")
     let figures = EngineFigures(
-      pacer: pacer, timelines: timelines, workers: workers, startedNanoseconds: MonotonicClock.nowNanoseconds)
+      pacer: pacer, timelines: timelines, disk: disk, workers: workers,
+      startedNanoseconds: MonotonicClock.nowNanoseconds)
     try await serveHTTP(
       EngineHTTPAPI(
         handler: handler, pacer: pacer, figures: figures,
         requestGuard: RequestGuard(bindHost: configuration.httpHost)))
   }
 
-  private func makeTimelines(mediaRoot: MediaRoot?, pacer: Pacer, workers: WorkerPool) -> TimelineStore {
+  private func makeDiskCache(_ freshness: SourceFreshness) throws(ErrorReport) -> DiskCache? {
+    guard let directory = configuration.cacheDirectory else { return nil }
+    return try DiskCache(
+      directory: directory, byteLimit: configuration.cacheDirectoryByteCount,
+      encoding: configuration.encoding, freshness: freshness, logger: logger)
+  }
+
+  private func makeTimelines(
+    mediaRoot: MediaRoot?, freshness: SourceFreshness, disk: DiskCache?, pacer: Pacer, workers: WorkerPool
+  ) -> TimelineStore {
     let web = WebAccess(
       policy: AddressPolicy(allowed: configuration.allowedNetworks),
       timeoutSeconds: configuration.sourceTimeoutSeconds, byteLimit: configuration.maximumSourceByteCount,
@@ -59,12 +73,12 @@ package struct AudioEngineApplication: Sendable {
     let permits = CPUPermits(count: sysconf(Int32(_SC_NPROCESSORS_ONLN)))
     let configuration = configuration
     let logger = logger
-    return TimelineStore(cacheByteLimit: configuration.cacheByteCount) {
+    return TimelineStore(cacheByteLimit: configuration.cacheByteCount, freshness: freshness) {
       (timeline, store) throws(ErrorReport) in
       let producer = Producer(
-        mediaRoot: mediaRoot, web: web, permits: permits, settings: configuration.encoding,
+        mediaRoot: mediaRoot, web: web, permits: permits, settings: configuration.encoding, disk: disk,
         readAheadPackets: configuration.readAheadMilliseconds / WireLimits.packetDurationMilliseconds,
-        hasRoom: store.hasRoom(for:),
+        hasRoom: store.hasRoom(for:), onProduction: store.countProduction,
         onChange: { timeline in
           if let failure = timeline.failure, !timeline.isCancelled {
             logger.warning("\(timeline.key.source): \(failure)")

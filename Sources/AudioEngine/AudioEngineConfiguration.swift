@@ -25,6 +25,12 @@ package struct AudioEngineConfiguration: Sendable {
   package var maximumSourceBytesPerSecond = 20_000_000
   /// What all timelines together may hold.
   package var cacheByteCount = 256 << 20
+  /// How long what came from the web is played again without another look at it.
+  package var webCacheSeconds = 600
+  /// Where complete tracks are kept for the next start; nil for nowhere.
+  package var cacheDirectory: String?
+  /// What all files there may have.
+  package var cacheDirectoryByteCount = 4 << 30
   /// How far a timeline is read ahead where the cache has no room.
   package var readAheadMilliseconds = 15_000
   package var encoding = EncodingSettings()

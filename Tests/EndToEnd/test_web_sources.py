@@ -87,7 +87,8 @@ async def test_the_sound_is_the_files(antiphon, site, new_session, bystander, ki
 async def test_a_redirect_is_followed(antiphon, site, new_session):
     target = http_url(f"{site.url}/files", CLIPS[0].file)
     async with listen(antiphon.router.url, new_session()) as listener:
-        await listener.play(f"{site.url}/to?{target}")
+        ready = await listener.play(f"{site.url}/to?{target}")
+        assert {"resolve", "connect", "probe"} <= ready["timings_ms"].keys(), ready
         await listener.wait_packets(5)
         await listener.command("stop")
         await listener.play(f"{site.url}/to?/files/{CLIPS[0].file}")

@@ -5,6 +5,7 @@ import WireProtocol
 package struct EngineFigures: Sendable {
   let pacer: Pacer
   let timelines: TimelineStore
+  let disk: DiskCache?
   let workers: WorkerPool
   let startedNanoseconds: UInt64
 
@@ -58,11 +59,29 @@ package struct EngineFigures: Sendable {
     text.gauge("antiphon_engine_timeline_bytes", "Memory of all timelines", [([:], cache.bytes)])
     text.counter("antiphon_engine_productions_total", "Timelines produced", cache.productions)
     text.counter("antiphon_engine_timeline_hits_total", "Plays served by a timeline there was", cache.hits)
+    addDiskCache(to: &text)
     text.histogram(
       "antiphon_engine_lateness_seconds", "How late a round of the pacer began",
       upperBounds: PacerStatistics.latenessBounds.map { Double($0) / 1e6 }, counts: pacing.latenessCounts,
       sum: Double(pacing.latenessSumMicroseconds) / 1e6)
     text.process()
     return text.text
+  }
+
+  /// All zero where there is none.
+  private func addDiskCache(to text: inout PrometheusText) {
+    let figures = disk?.statistics ?? DiskCache.Statistics()
+    text.gauge("antiphon_engine_disk_cache_files", "Tracks kept on disk", [([:], figures.files)])
+    text.gauge("antiphon_engine_disk_cache_bytes", "Bytes of tracks kept on disk", [([:], figures.bytes)])
+    text.counter("antiphon_engine_disk_cache_hits_total", "Timelines filled from disk", figures.hits)
+    text.counter("antiphon_engine_disk_cache_misses_total", "Timelines that were not there", figures.misses)
+    text.counter("antiphon_engine_disk_cache_writes_total", "Tracks written", figures.writes)
+    text.counter(
+      "antiphon_engine_disk_cache_failures_total", "Tracks that could not be written", figures.failures)
+    text.counter(
+      "antiphon_engine_disk_cache_evictions_total", "Tracks deleted for room", figures.evictions)
+    text.counter(
+      "antiphon_engine_disk_cache_rejections_total", "Tracks deleted as broken or out of date",
+      figures.rejections)
   }
 }

@@ -51,6 +51,15 @@ extension AudioEngineCommand {
     @Option(help: "Bytes of produced audio kept in memory, 0 or more.")
     var cacheBytes = 256 << 20
 
+    @Option(help: "Seconds that what came from the web is played again without another look, 0 or more.")
+    var webCacheSeconds = 600
+
+    @Option(help: "A folder in which complete tracks are kept for the next start; none where not given.")
+    var cacheDir: String?
+
+    @Option(help: "Bytes of all files in --cache-dir, 1 or more.")
+    var cacheDirBytes = 4 << 30
+
     @Option(
       help: "trace, debug, info, notice, warning, error or critical.",
       transform: { text in
@@ -77,6 +86,9 @@ extension AudioEngineCommand {
       guard maxSourceBytes > 0, cacheBytes >= 0 else {
         throw ValidationError("--max-source-bytes takes 1 or more, --cache-bytes 0 or more")
       }
+      guard webCacheSeconds >= 0, cacheDirBytes > 0 else {
+        throw ValidationError("--web-cache-seconds takes 0 or more, --cache-dir-bytes 1 or more")
+      }
       guard maxSourceBytesPerSecond >= 16_384 else {
         throw ValidationError("--max-source-bytes-per-second takes 16384 or more")
       }
@@ -101,6 +113,9 @@ extension AudioEngineCommand {
       configuration.maximumSourceByteCount = maxSourceBytes
       configuration.maximumSourceBytesPerSecond = maxSourceBytesPerSecond
       configuration.cacheByteCount = cacheBytes
+      configuration.webCacheSeconds = webCacheSeconds
+      configuration.cacheDirectory = cacheDir
+      configuration.cacheDirectoryByteCount = cacheDirBytes
       let logger = Logger(label: "AudioEngine") { _ in StandardErrorLogHandler(level: logLevel) }
       do {
         try await AudioEngineApplication(configuration: configuration, logger: logger).run()

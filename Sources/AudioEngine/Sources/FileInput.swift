@@ -18,6 +18,12 @@ final class FileInput: MediaInput {
 
   var isSeekable: Bool { true }
 
+  var identity: SourceIdentity {
+    var status = stat()
+    fstat(descriptor, &status)
+    return SourceIdentity(status)
+  }
+
   func read(into destination: UnsafeMutableRawBufferPointer) throws(ErrorReport) -> Int {
     while true {
       let count = pread(descriptor, destination.baseAddress, destination.count, off_t(offset))

@@ -38,6 +38,8 @@ final class HTTPInput: MediaInput {
   private var offset: Int64 = 0
   private var deliveredByteCount: Int64 = 0
   private var skippedByteCount: Int64 = 0
+  /// Why the last seek left nothing to read.
+  private var seekFailure: ErrorReport?
   private(set) var isSeekable = false
   /// The media type that the server gives, in lower case and without parameters; `text/html` is a page.
   private(set) var contentType: String?
@@ -69,6 +71,7 @@ final class HTTPInput: MediaInput {
   var byteCount: Int64? { entity.byteCount }
 
   func read(into destination: UnsafeMutableRawBufferPointer) throws(ErrorReport) -> Int {
+    if let seekFailure { throw seekFailure }
     defer { permit.unpause() }
     while true {
       do throws(HTTPFailure) {
@@ -80,15 +83,22 @@ final class HTTPInput: MediaInput {
   }
 
   func seek(to offset: Int64) throws(ErrorReport) {
-    guard offset != self.offset else { return }
+    guard offset != self.offset || seekFailure != nil else { return }
+    seekFailure = nil
     defer { permit.unpause() }
     closeTransfer()
     self.offset = offset
     if let byteCount, offset >= byteCount { return }
-    do throws(HTTPFailure) {
-      try connect(journal: permit.isOpening ? permit.journal : nil)
+    do throws(ErrorReport) {
+      do throws(HTTPFailure) {
+        try connect(journal: permit.isOpening ? permit.journal : nil)
+      } catch {
+        try resume(after: error)
+      }
     } catch {
-      try resume(after: error)
+      // libavformat would read on as if it stood where it stood before.
+      seekFailure = error
+      throw error
     }
   }
 
@@ -120,9 +130,9 @@ final class HTTPInput: MediaInput {
     let (transfer, head) = try connector.get(
       &request, HTTPTransfer.Range(first: offset, validator: entity.validator), journal: journal)
     self.transfer = transfer
-    if head.status == 416, head.contentRange?.total == offset {
+    if head.status == 416, let total = head.contentRange?.total, total <= offset {
       // The first answer promised more than there is.
-      entity.byteCount = offset
+      entity.byteCount = total
       return closeTransfer()
     }
     guard !entity.isContradicted(by: head.entity) else { throw HTTPFailure(Self.changed) }
@@ -233,10 +243,19 @@ final class HTTPInput: MediaInput {
   private func resume(after failure: HTTPFailure) throws(ErrorReport) {
     let begun = MonotonicClock.nowNanoseconds
     var failure = failure
+    var hasRenewed = false
     while true {
       closeTransfer()
       do throws(HTTPFailure) {
-        try prepareResuming(after: failure)
+        switch failure.remedy {
+        case .none: throw failure
+        case .retry: try pauseBeforeRetry(failure)
+        case .renewal:
+          // What was asked for anew a moment ago is refused for good.
+          guard !hasRenewed else { throw HTTPFailure(failure.report) }
+          hasRenewed = true
+          try renewAddress(failure)
+        }
         try connect(journal: nil)
         permit.journal.record(.restart, since: begun, "connection broke at byte \(offset); resumed")
         return
@@ -247,30 +266,26 @@ final class HTTPInput: MediaInput {
     }
   }
 
-  private func prepareResuming(after failure: HTTPFailure) throws(HTTPFailure) {
-    switch failure.remedy {
-    case .none: throw failure
-    case .retry:
-      let isTimeout = failure.report.code == .sourceTimeout
-      guard let pause = budget.nextPause(deliveredByteCount: deliveredByteCount, isTimeout: isTimeout)
-      else { throw HTTPFailure(failure.report) }
-      try checkOpening()
-      try wait(nanoseconds: UInt64(pause) * 1_000_000)
-    case .renewal:
-      // Without a hook the address that redirected may know where the bytes are now.
-      guard renew != nil || request != givenRequest,
-        budget.takeRenewal(deliveredByteCount: deliveredByteCount)
-      else { throw HTTPFailure(failure.report) }
-      permit.pause()
-      do throws(ErrorReport) {
-        givenRequest = try renew?() ?? givenRequest
-      } catch {
-        throw HTTPFailure(error)
-      }
-      request = givenRequest
-      // Another server may name the same bytes differently; their number stays.
-      entity = WebEntity(byteCount: byteCount)
+  private func pauseBeforeRetry(_ failure: HTTPFailure) throws(HTTPFailure) {
+    let isTimeout = failure.report.code == .sourceTimeout
+    guard let pause = budget.nextPause(deliveredByteCount: deliveredByteCount, isTimeout: isTimeout)
+    else { throw HTTPFailure(failure.report) }
+    try checkOpening()
+    try wait(nanoseconds: UInt64(pause) * 1_000_000)
+  }
+
+  private func renewAddress(_ failure: HTTPFailure) throws(HTTPFailure) {
+    // Without a hook the address that redirected may know where the bytes are now.
+    guard renew != nil || request != givenRequest else { throw HTTPFailure(failure.report) }
+    permit.pause()
+    do throws(ErrorReport) {
+      givenRequest = try renew?() ?? givenRequest
+    } catch {
+      throw HTTPFailure(error)
     }
+    request = givenRequest
+    // Another server may name the same bytes differently; their number stays.
+    entity = WebEntity(byteCount: byteCount)
   }
 
   // MARK: What goes wrong

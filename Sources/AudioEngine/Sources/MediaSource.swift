@@ -7,7 +7,7 @@ import WireProtocol
 #endif
 
 /// Where a track's bytes come from.
-package enum MediaSource: Hashable, Sendable {
+package enum MediaSource: Hashable, Codable, Sendable {
   /// A file, by its path below the media root.
   case file(path: String)
   /// A direct http or https address.

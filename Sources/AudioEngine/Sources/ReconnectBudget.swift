@@ -13,7 +13,6 @@ package struct ReconnectBudget {
   private var used = 0
   private var tries = 0
   private var deliveredAtBreak: Int64 = 0
-  private var hasRenewed = false
 
   package init() {}
 
@@ -28,18 +27,10 @@ package struct ReconnectBudget {
     return min(Self.shortestPauseMilliseconds << tries, Self.longestPauseMilliseconds)
   }
 
-  /// Whether an expired address may be asked for anew: once without progress.
-  package mutating func takeRenewal(deliveredByteCount: Int64) -> Bool {
-    noteProgress(deliveredByteCount)
-    defer { hasRenewed = true }
-    return !hasRenewed
-  }
-
   private mutating func noteProgress(_ deliveredByteCount: Int64) {
     guard deliveredByteCount >= deliveredAtBreak + Self.progressByteCount else { return }
     deliveredAtBreak = deliveredByteCount
     used = 0
     tries = 0
-    hasRenewed = false
   }
 }

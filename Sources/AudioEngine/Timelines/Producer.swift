@@ -1,7 +1,7 @@
 import WireProtocol
 
 /// How sound is encoded; the same for every track of the engine.
-package struct EncodingSettings: Sendable {
+package struct EncodingSettings: Codable, Sendable, Equatable {
   /// 6,000 to 510,000; libopus's variable rate around it.
   package var bitsPerSecond = 128_000
   /// 0 to 10.
@@ -27,24 +27,30 @@ package struct Producer: Sendable {
   let web: WebAccess
   let permits: CPUPermits
   let settings: EncodingSettings
+  /// Where complete tracks are kept and looked for; nil for nowhere.
+  let disk: DiskCache?
   /// How far a timeline is read ahead of its furthest session where the cache has no room.
   let readAheadPackets: Int
   /// Whether a timeline may be read further.
   let hasRoom: @Sendable (Timeline) -> Bool
+  /// Called when a timeline has to be produced from its source.
+  let onProduction: @Sendable () -> Void
   /// Called when a timeline became ready, complete or failed.
   let onChange: @Sendable (Timeline) -> Void
 
   package init(
     mediaRoot: MediaRoot?, web: WebAccess, permits: CPUPermits, settings: EncodingSettings,
-    readAheadPackets: Int, hasRoom: @escaping @Sendable (Timeline) -> Bool,
-    onChange: @escaping @Sendable (Timeline) -> Void
+    disk: DiskCache?, readAheadPackets: Int, hasRoom: @escaping @Sendable (Timeline) -> Bool,
+    onProduction: @escaping @Sendable () -> Void, onChange: @escaping @Sendable (Timeline) -> Void
   ) {
     self.mediaRoot = mediaRoot
     self.web = web
     self.permits = permits
     self.settings = settings
+    self.disk = disk
     self.readAheadPackets = readAheadPackets
     self.hasRoom = hasRoom
+    self.onProduction = onProduction
     self.onChange = onChange
   }
 
@@ -52,21 +58,55 @@ package struct Producer: Sendable {
   ///
   /// - Parameter submittedNanoseconds: when the job was handed to the worker pool.
   package func produce(_ timeline: Timeline, submittedNanoseconds: UInt64) {
-    do {
+    do throws(ErrorReport) {
       EngineThread.setNiceness(0)
       timeline.journal.record(.queue, since: submittedNanoseconds)
-      try run(timeline)
+      guard !timeline.isCancelled else { throw .superseded }
+      let isReplayed = try replay(timeline)
+      if !isReplayed { try run(timeline) }
       timeline.finish(failure: nil)
+      onChange(timeline)
+      if !isReplayed { disk?.store(timeline) }
     } catch {
       timeline.finish(failure: error)
+      onChange(timeline)
     }
-    onChange(timeline)
+  }
+
+  /// Fills a timeline from the disk cache.
+  ///
+  /// - Returns: false where the track is not there.
+  private func replay(_ timeline: Timeline) throws(ErrorReport) -> Bool {
+    guard let disk else { return false }
+    let permit = HeldPermit(permits, timeline: timeline)
+    permit.acquire()
+    let opening = MonotonicClock.nowNanoseconds
+    let firstIndex = timeline.key.startMilliseconds / WireLimits.packetDurationMilliseconds
+    guard var reader = disk.find(timeline.key), firstIndex < reader.header.packetCount else { return false }
+    timeline.becomeOpen(reader.header.identity)
+    timeline.journal.record(.connect, since: opening, "from the disk cache")
+    var writer = Timeline.Writer(timeline)
+    var pace = Pace(details: reader.header.details, since: MonotonicClock.nowNanoseconds)
+    do throws(UnfitTrackFile) {
+      for _ in 0..<firstIndex { _ = try reader.withNext { _ in } }
+      while try reader.withNext({ writer.append($0) }) {
+        guard !timeline.isCancelled else { break }
+        keep(&pace, writer, after: .goOn, permit: permit)
+      }
+    } catch {
+      throw ErrorReport(
+        .internal, "the disk cache's copy changed while it was read: \(error.reason)", hint: "play it again")
+    }
+    guard !timeline.isCancelled else { throw .superseded }
+    keep(&pace, writer, after: .ended, permit: permit)
+    return true
   }
 
   private func run(_ timeline: Timeline) throws(ErrorReport) {
-    guard !timeline.isCancelled else { throw .superseded }
+    onProduction()
     let permit = HeldPermit(permits, timeline: timeline)
     let input = try open(timeline.key.source, permit)
+    timeline.becomeOpen(input.identity)
     permit.acquire()
     let probing = MonotonicClock.nowNanoseconds
     var demuxer = try Demuxer(input: input, isCancelled: permit.isCancelled)
@@ -145,33 +185,48 @@ package struct Producer: Sendable {
     _ writer: inout Timeline.Writer, permit: HeldPermit, _ details: TrackDetails,
     since producing: UInt64
   ) throws(ErrorReport) -> PipelineStep {
-    let timeline = writer.timeline
-    var nextRest = writer.count + Self.packetsPerPermit
+    var pace = Pace(details: details, since: producing, nextRest: writer.count + Self.packetsPerPermit)
     while true {
-      guard !timeline.isCancelled else { throw .superseded }
+      guard !writer.timeline.isCancelled else { throw .superseded }
       let step = try pipeline.advance(&demuxer, into: &writer)
-      let isReady = writer.count >= Self.packetsBeforeReady || step != .goOn && writer.count > 0
-      if isReady, timeline.phase == .opening {
-        timeline.journal.record(.firstPacket, since: producing)
-        timeline.becomeReady(details)
-        // Whoever asked has waited until now; from here on it is ahead of its listeners.
-        EngineThread.setNiceness(Self.niceness)
-        onChange(timeline)
-      }
+      keep(&pace, writer, after: step, permit: permit)
       guard case .goOn = step else { return step }
-      if writer.count >= nextRest {
-        nextRest = writer.count + Self.packetsPerPermit
-        permit.release()
-        while !timeline.isCancelled, !hasRoom(timeline) {
-          // It will not be kept, so the pacer frees what has been played, also of a source that never gets
-          // far ahead.
-          timeline.becomeTransient()
-          guard timeline.packetsAhead >= readAheadPackets else { break }
-          timeline.rest()
-        }
-        permit.acquire()
-      }
     }
+  }
+
+  /// What a production goes by, between its steps.
+  private struct Pace {
+    var details: TrackDetails
+    /// When the first packet was begun.
+    var since: UInt64
+    /// At how many packets it looks next whether others need the CPU more.
+    var nextRest = Producer.packetsPerPermit
+  }
+
+  /// What follows every step: the track is told ready, and a second of sound is a permit's worth.
+  private func keep(
+    _ pace: inout Pace, _ writer: borrowing Timeline.Writer, after step: PipelineStep, permit: HeldPermit
+  ) {
+    let timeline = writer.timeline
+    let isReady = writer.count >= Self.packetsBeforeReady || step != .goOn && writer.count > 0
+    if isReady, timeline.phase == .opening {
+      timeline.journal.record(.firstPacket, since: pace.since)
+      timeline.becomeReady(pace.details)
+      // Whoever asked has waited until now; from here on it is ahead of its listeners.
+      EngineThread.setNiceness(Self.niceness)
+      onChange(timeline)
+    }
+    guard step == .goOn, writer.count >= pace.nextRest else { return }
+    pace.nextRest = writer.count + Self.packetsPerPermit
+    permit.release()
+    while !timeline.isCancelled, !hasRoom(timeline) {
+      // It will not be kept, so the pacer frees what has been played, also of a source that never gets
+      // far ahead.
+      timeline.becomeTransient()
+      guard timeline.packetsAhead >= readAheadPackets else { break }
+      timeline.rest()
+    }
+    permit.acquire()
   }
 
   private static func behindEnd(_ position: Int, _ duration: Int?) -> ErrorReport {

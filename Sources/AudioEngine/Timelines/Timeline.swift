@@ -20,8 +20,9 @@ package final class Timeline: Sendable {
   private let details = Mutex(Details())
   private let wake = DispatchSemaphore(value: 0)
 
-  // Safe: the writer reads it once, when nothing is published and so nothing can be trimmed; after that only
-  // the pacer's thread (cursors, `trim`) and `deinit` touch it, and `deinit` runs when no cursor is left.
+  // Safe: the writer reads it once, when nothing is published and so nothing can be trimmed, and once more
+  // when all is published and nothing is trimmed (`forEachPacket`); beside that only the pacer's thread
+  // (cursors, `trim`) and `deinit` touch it, and `deinit` runs when no cursor is left.
   private nonisolated(unsafe) var head: PacketSegment
 
   /// How far production is.
@@ -38,6 +39,7 @@ package final class Timeline: Sendable {
 
   struct Details {
     var track: TrackDetails?
+    var identity: SourceIdentity?
     /// Why opening failed, or why production ended before the source's own end.
     var failure: ErrorReport?
   }
@@ -59,6 +61,8 @@ package final class Timeline: Sendable {
   /// Packets published so far.
   package var packetCount: Int { publishedCount.load(ordering: .acquiring) }
   var track: TrackDetails? { details.withLock { $0.track } }
+  /// Which bytes it is made of; nil until they are open.
+  package var identity: SourceIdentity? { details.withLock { $0.identity } }
   var failure: ErrorReport? { details.withLock { $0.failure } }
   package var byteCount: Int { segmentCount.load(ordering: .relaxed) * PacketSegment.byteCount }
 
@@ -125,6 +129,9 @@ extension Timeline {
     }
   }
 
+  /// The source is open.
+  package func becomeOpen(_ identity: SourceIdentity) { details.withLock { $0.identity = identity } }
+
   /// The track was opened and its first packet is published.
   package func becomeReady(_ track: TrackDetails) {
     details.withLock { $0.track = track }
@@ -136,6 +143,25 @@ extension Timeline {
     details.withLock { $0.failure = failure }
     let phase: Phase = track == nil ? .failed : .complete
     phaseValue.store(phase.rawValue, ordering: .releasing)
+  }
+
+  /// Every packet of a complete timeline, in order. For its producer alone, and not of a transient one, whose
+  /// segments the pacer frees.
+  func forEachPacket(
+    _ body: (UnsafeRawBufferPointer) throws(ErrorReport) -> Void
+  ) throws(ErrorReport) {
+    precondition(phase == .complete && !isTransient)
+    var segment = head
+    var offset = PacketSegment.firstPacketOffset
+    for _ in 0..<packetCount {
+      if segment.packet(at: offset) == nil {
+        segment = segment.next!
+        offset = PacketSegment.firstPacketOffset
+      }
+      let packet = segment.packet(at: offset)!
+      try body(packet)
+      offset += 2 + packet.count
+    }
   }
 
   /// Asks the producer to stop; nobody listens any more.

@@ -1,7 +1,7 @@
 import WireProtocol
 
 /// What makes two tracks the same sound: equal keys share one timeline.
-package struct TrackKey: Hashable, Sendable {
+package struct TrackKey: Hashable, Codable, Sendable {
   package var source: MediaSource
   /// Where the timeline begins, in whole packets from the source's start.
   package var startMilliseconds: Int
@@ -17,8 +17,17 @@ package struct TrackKey: Hashable, Sendable {
   }
 }
 
+extension TrackKey {
+  /// The key without its start: timelines of one family differ only in where they begin.
+  var family: TrackKey {
+    var family = self
+    family.startMilliseconds = 0
+    return family
+  }
+}
+
 /// What is known of a track once it is open.
-package struct TrackDetails: Sendable, Equatable {
+package struct TrackDetails: Codable, Sendable, Equatable {
   package var title: String?
   /// Of the whole source, in milliseconds; nil where the container does not say.
   package var durationMilliseconds: Int?
