@@ -198,7 +198,7 @@ private func packets(_ cache: DiskCache, _ key: TrackKey) throws -> [[UInt8]]? {
     let hash = String(repeating: "0a", count: 32)
     let kept = ["notes.txt", "x.track", "\(hash).txt"]
     for name in kept + ["\(hash).track.7.part"] {
-      FileManager.default.createFile(atPath: "\(folder.cachePath)/\(name)", contents: Data([1]))
+      try Data([1]).write(to: URL(fileURLWithPath: "\(folder.cachePath)/\(name)"))
     }
     let cache = try folder.cache(byteLimit: 1)
     let names = try FileManager.default.contentsOfDirectory(atPath: folder.cachePath)

@@ -9,6 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from analysis import dominant_frequency
 from client import listen, request
+from inbox import PATIENCE_SECONDS
 from media import FLAC, MP3_CBR, OGG_OPUS, tone_clip
 from opus import FRAME, decode
 from processes import Antiphon
@@ -43,8 +44,9 @@ async def figures(antiphon: Antiphon) -> dict[str, float]:
 
 async def wait_for(antiphon: Antiphon, name: str, value: float) -> dict[str, float]:
     """Writing goes on for a moment after the track is heard."""
-    while (found := await figures(antiphon))[name] != value:
-        await asyncio.sleep(0.05)
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while (found := await figures(antiphon))[name] != value:
+            await asyncio.sleep(0.05)
     return found
 
 

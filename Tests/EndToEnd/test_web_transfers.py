@@ -6,7 +6,7 @@ import pytest
 
 from analysis import assert_unbroken_tone, heard_at
 from client import listen, request
-from inbox import assert_unbroken
+from inbox import PATIENCE_SECONDS, assert_unbroken
 from media import FLAC, MP3_CBR, OGG_OPUS, WAV, glides_clip, http_url, tone_clip
 from opus import FRAME, decode
 from processes import Antiphon
@@ -100,6 +100,25 @@ async def test_what_cannot_go_on_is_said(antiphon, site, new_session, bystander,
         last = len(packets) - 12
         place = heard_at(sound, last * FRAME, SONG)
         assert place.likeness > 0.85 and abs(place.milliseconds - last * 20) < 20, place
+
+
+async def test_nobody_waits_for_what_nobody_hears(antiphon, site, new_session):
+    """A worker that tries again and again stops with its session."""
+
+    async def workers_busy() -> int:
+        return (await request("GET", f"{antiphon.engine.url}/health")).body["workers_busy"]
+
+    async with listen(antiphon.router.url, new_session()) as listener:
+        await listener.play(f"{site.url}/cut/{MP3.file}")
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while len(site.requests) < 3:
+                await asyncio.sleep(0.02)
+        await listener.command("stop")
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while await workers_busy():
+                await asyncio.sleep(0.02)
+        # Otherwise it would have asked nine times, over nine seconds.
+        assert len(site.requests) < 9, site.requests
 
 
 async def test_a_source_is_read_no_faster_than_it_may_be(tmp_path, media, site, new_session):

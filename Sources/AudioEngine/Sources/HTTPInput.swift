@@ -318,16 +318,3 @@ final class HTTPInput: MediaInput {
       hint: "play it again", stage: .connect)
   }
 }
-
-extension HTTPTransfer.Head {
-  var contentRange: ContentRange? { headers.first(name: "content-range").flatMap(ContentRange.init) }
-
-  /// What the answer says of the whole.
-  var entity: WebEntity {
-    let byteCount =
-      status == 200 ? headers.first(name: "content-length").flatMap(Int64.init) : contentRange?.total
-    return WebEntity(
-      byteCount: byteCount, etag: headers.first(name: "etag"),
-      lastModified: headers.first(name: "last-modified"))
-  }
-}

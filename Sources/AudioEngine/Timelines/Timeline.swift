@@ -14,6 +14,7 @@ package final class Timeline: Sendable {
   private let furthestIndex = Atomic<Int>(0)
   private let firstRetained = Atomic<Int>(0)
   private let segmentCount = Atomic<Int>(1)
+  private let memory: TimelineMemory
   private let phaseValue = Atomic<UInt8>(Phase.opening.rawValue)
   private let cancelled = Atomic<Bool>(false)
   private let transient = Atomic<Bool>(false)
@@ -44,12 +45,16 @@ package final class Timeline: Sendable {
     var failure: ErrorReport?
   }
 
-  package init(key: TrackKey) {
+  /// - Parameter memory: what its segments are counted in, beside those of others.
+  package init(key: TrackKey, memory: TimelineMemory = TimelineMemory()) {
     self.key = key
+    self.memory = memory
+    memory.add(segments: 1)
     head = PacketSegment(firstIndex: 0)
   }
 
   deinit {
+    memory.add(segments: -segmentCount.load(ordering: .relaxed))
     var segment: PacketSegment? = head
     while let current = segment {
       segment = current.next
@@ -122,6 +127,7 @@ extension Timeline {
         tail = next
         offset = PacketSegment.firstPacketOffset
         timeline.segmentCount.add(1, ordering: .relaxed)
+        timeline.memory.add(segments: 1)
       }
       offset = tail.append(packet, at: offset)
       count += 1
@@ -266,6 +272,7 @@ extension Timeline {
       head = next
       firstRetained.store(next.firstIndex, ordering: .relaxed)
       segmentCount.subtract(1, ordering: .relaxed)
+      memory.add(segments: -1)
     }
   }
 }

@@ -22,6 +22,7 @@ package final class TimelineStore: Sendable {
   }
 
   private let state = Mutex(State())
+  private let memory = TimelineMemory()
   private let cacheByteLimit: Int
   private let releases = DispatchQueue(label: "antiphon.releases")
   private let freshness: SourceFreshness
@@ -60,7 +61,7 @@ package final class TimelineStore: Sendable {
         state.hits += 1
         return (state.entries[family]![index].timeline, false)
       }
-      let timeline = Timeline(key: key)
+      let timeline = Timeline(key: key, memory: memory)
       state.entries[family, default: []].append(
         Entry(timeline: timeline, readers: 1, lastUse: state.uses))
       return (timeline, true)
@@ -99,7 +100,7 @@ package final class TimelineStore: Sendable {
         timeline.cancel()
         state.remove(family, at: index)
       }
-      _ = state.forget(untilBelow: cacheByteLimit)
+      _ = state.forget(untilBelow: cacheByteLimit, of: memory.byteCount)
     }
   }
 
@@ -109,7 +110,7 @@ package final class TimelineStore: Sendable {
   /// One timeline is never given more than a quarter of the budget.
   package func hasRoom(for timeline: Timeline) -> Bool {
     guard timeline.byteCount < cacheByteLimit / 4 else { return false }
-    return state.withLock { $0.forget(untilBelow: cacheByteLimit) }
+    return state.withLock { $0.forget(untilBelow: cacheByteLimit, of: memory.byteCount) }
   }
 
   /// A worker begins to produce a timeline from its source.
@@ -126,17 +127,13 @@ package final class TimelineStore: Sendable {
   package var statistics: Statistics {
     state.withLock { state in
       Statistics(
-        timelines: state.entries.values.reduce(0) { $0 + $1.count }, bytes: state.byteCount,
+        timelines: state.entries.values.reduce(0) { $0 + $1.count }, bytes: memory.byteCount,
         productions: state.productions, hits: state.hits)
     }
   }
 }
 
 extension TimelineStore.State {
-  var byteCount: Int {
-    entries.values.reduce(0) { $0 + $1.reduce(0) { $0 + $1.timeline.byteCount } }
-  }
-
   /// Has timelines of what a source was found no more. What is still being produced from the web is what the
   /// source is now.
   mutating func retireStale(_ family: TrackKey, _ isFresh: (SourceIdentity) -> Bool) {
@@ -164,7 +161,7 @@ extension TimelineStore.State {
   }
 
   /// Forgets least recently used timelines; false where too much is still in use.
-  mutating func forget(untilBelow byteLimit: Int) -> Bool {
+  mutating func forget(untilBelow byteLimit: Int, of byteCount: Int) -> Bool {
     var total = byteCount
     while total >= byteLimit {
       guard let (family, index) = leastRecentlyUsed else { return false }

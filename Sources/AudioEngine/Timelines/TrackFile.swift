@@ -33,7 +33,10 @@ enum TrackFile {
   static func write(
     _ header: TrackFileHeader, packetsOf timeline: Timeline, to descriptor: Int32
   ) throws(ErrorReport) -> Int {
-    guard let json = try? JSONEncoder().encode(header), json.count <= maximumHeaderByteCount else {
+    let encoder = JSONEncoder()
+    // Equal tracks make equal files.
+    encoder.outputFormatting = .sortedKeys
+    guard let json = try? encoder.encode(header), json.count <= maximumHeaderByteCount else {
       throw ErrorReport(.internal, "the track's details have no place in a header")
     }
     var output = HashingOutput(descriptor: descriptor)
