@@ -33,6 +33,8 @@ final class HTTPInput: MediaInput {
   private var request: WebRequest
   private var transfer: HTTPTransfer?
   private var entity = WebEntity(byteCount: nil)
+  /// Where the source turned out to end, before the length that its server goes on claiming.
+  private var earlierEnd: Int64?
   private var budget = ReconnectBudget()
   private var rate: TransferRate
   private var offset: Int64 = 0
@@ -68,7 +70,7 @@ final class HTTPInput: MediaInput {
 
   deinit { transfer?.close() }
 
-  var byteCount: Int64? { entity.byteCount }
+  var byteCount: Int64? { earlierEnd ?? entity.byteCount }
 
   func read(into destination: UnsafeMutableRawBufferPointer) throws(ErrorReport) -> Int {
     if let seekFailure { throw seekFailure }
@@ -131,15 +133,14 @@ final class HTTPInput: MediaInput {
       &request, HTTPTransfer.Range(first: offset, validator: entity.validator), journal: journal)
     self.transfer = transfer
     if head.status == 416, let total = head.contentRange?.total, total <= offset {
-      // The first answer promised more than there is.
-      entity.byteCount = total
+      earlierEnd = total
       return closeTransfer()
     }
     guard !entity.isContradicted(by: head.entity) else { throw HTTPFailure(Self.changed) }
     switch head.status {
     case 206:
       guard head.contentRange?.first == offset else { throw HTTPFailure(Self.wrongPart(head, offset)) }
-      entity.byteCount = byteCount ?? head.entity.byteCount
+      entity.byteCount = entity.byteCount ?? head.entity.byteCount
     case 200:
       guard entity.isConfirmed(by: head.entity) else { throw HTTPFailure(Self.unknown(offset)) }
       try skip(offset)
@@ -285,7 +286,7 @@ final class HTTPInput: MediaInput {
     }
     request = givenRequest
     // Another server may name the same bytes differently; their number stays.
-    entity = WebEntity(byteCount: byteCount)
+    entity = WebEntity(byteCount: entity.byteCount)
   }
 
   // MARK: What goes wrong
