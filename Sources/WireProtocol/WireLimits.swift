@@ -26,7 +26,16 @@ public enum WireLimits {
 
   /// Sessions in `hello` itself, so that it stays below an event's limit with the longest URLs; further ones
   /// follow, each as `status`.
-  public static let maximumHelloSessions = 50
+  public static let maximumHelloSessions = 40
+
+  /// A track's chapters; further ones are left out.
+  public static let maximumChapters = 100
+
+  /// A title, an artist, an album, a chapter's title, in Unicode scalars; what is longer is cut.
+  public static let maximumTagScalarCount = 200
+
+  /// The address of a track's picture; a longer one is left out.
+  public static let maximumArtworkURLByteCount = 2_048
 
   /// The most characters of a `request_id`.
   public static let maximumRequestIDLength = 128

@@ -7,9 +7,15 @@ import WireProtocol
     var session = SessionSnapshot(sessionID: try SessionID("1"), state: .streaming)
     session.title = "Ein \"Lied\"\n"
     session.dueNanoseconds = 7
-    let ready = Ready(
+    session.live = true
+    session.chapters = [Chapter(startMilliseconds: 0, title: "Prelude")]
+    var ready = Ready(
       url: "media:a", title: nil, durationMilliseconds: 3_000, codec: "mp3", passthrough: false,
       timings: .init())
+    ready.artist = "Hildegard"
+    ready.album = "Ordo"
+    ready.artwork = "/artwork?url=media:a"
+    ready.chapters = session.chapters
     let hello = Hello(
       startedAtMilliseconds: 1, nowNanoseconds: 2,
       limits: .init(maximumWorkers: 60, maximumSessions: 9, readAheadMilliseconds: 15_000),

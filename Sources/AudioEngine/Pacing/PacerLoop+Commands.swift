@@ -48,12 +48,7 @@ extension PacerLoop {
     snapshot.volume = session.volume
     snapshot.loop = session.request.loop
     snapshot.positionMilliseconds = session.cursor.positionMilliseconds
-    if let track = session.track {
-      snapshot.title = track.title
-      snapshot.durationMilliseconds = track.durationMilliseconds
-      snapshot.codec = track.codec
-      snapshot.passthrough = track.isPassthrough
-    }
+    if let track = session.track { snapshot.describe(track) }
     if session.nextTick != nil { snapshot.dueNanoseconds = anchor(session).dueNanoseconds }
     if session.bufferingSinceNanoseconds != nil { snapshot.buffering = true }
     return snapshot
@@ -166,10 +161,7 @@ extension PacerLoop {
     timings.connect = journal.milliseconds(of: .connect)
     timings.probe = journal.milliseconds(of: .probe)
     timings.firstPacket = journal.milliseconds(of: .firstPacket)
-    let ready = Ready(
-      url: session.request.url, title: track.title, durationMilliseconds: track.durationMilliseconds,
-      codec: track.codec, passthrough: track.isPassthrough, timings: timings)
-    emit(.ready(ready), session.id, answering: session.playInquiry)
+    emit(.ready(Ready(session, track, timings)), session.id, answering: session.playInquiry)
     session.playInquiry = nil
     if session.machine.becomeReady() {
       startStreaming(session)
@@ -218,7 +210,10 @@ extension PacerLoop {
     case .stop: end(session, .stopped, answering: inquiry)
     case .seek(let position): try seek(session, to: position, inquiry)
     case .volume(let level): try setVolume(session, level, inquiry)
-    case .status: answer(inquiry, EngineEvent(.status(snapshot(session)), sessionID: session.id))
+    case .status:
+      var snapshot = snapshot(session)
+      snapshot.chapters = session.track?.chapters
+      answer(inquiry, EngineEvent(.status(snapshot), sessionID: session.id))
     }
   }
 

@@ -20,6 +20,18 @@ package struct TrackKey: Hashable, Sendable {
 /// What is known of a track once it is open.
 package struct TrackDetails: Sendable, Equatable {
   package var title: String?
+  package var artist: String?
+  package var album: String?
+  /// A picture: an http(s) URL, or the `/artwork` path of a local file. One too long to be sent is none.
+  package var artwork: String? {
+    didSet {
+      if (artwork?.utf8.count ?? 0) > WireLimits.maximumArtworkURLByteCount { artwork = nil }
+    }
+  }
+  /// A stream without an end.
+  package var isLive = false
+  /// At most `WireLimits.maximumChapters`, in the order of their starts.
+  package var chapters: [Chapter] = []
   /// Of the whole source, in milliseconds; nil where the container does not say.
   package var durationMilliseconds: Int?
   /// The duration was guessed from the bit rate: the end may come sooner or later.

@@ -39,8 +39,10 @@ final class RoutedSession {
   var isUnused: Bool { isIdle && listenerCount == 0 && queue.isEmpty }
   var isAbandoned: Bool { isIdle && listenerCount == 0 }
   var title: String? { playback.title }
-  /// Whether a play of this session came without its volume and loop, so that they must be asked for.
-  var isPlaybackIncomplete: Bool { playback.state != .idle && playback.volume == nil }
+  /// `hello` names a session without its chapters, so that they must be asked for.
+  var lacksChapters: Bool {
+    (playback.state == .streaming || playback.state == .paused) && playback.chapters == nil
+  }
 
   /// The session object, with the place of the next packet.
   var snapshot: SessionSnapshot {
@@ -207,7 +209,9 @@ final class RoutedSession {
   }
 
   private func describe(_ snapshot: SessionSnapshot) {
+    let chapters = snapshot.url == playback.url ? playback.chapters : nil
     playback = snapshot
+    playback.chapters = snapshot.chapters ?? chapters
     volume = snapshot.volume ?? volume
   }
 
@@ -228,6 +232,14 @@ final class RoutedSession {
   private func opened(_ ready: Ready) {
     playback.url = ready.url
     playback.title = ready.title
+    playback.artist = ready.artist
+    playback.album = ready.album
+    playback.artwork = ready.artwork
+    playback.live = ready.live
+    playback.chapters = ready.chapters ?? []
+    playback.volume = ready.volume ?? playback.volume
+    playback.loop = ready.loop ?? playback.loop
+    volume = wantedVolume ?? ready.volume ?? volume
     playback.durationMilliseconds = ready.durationMilliseconds
     playback.codec = ready.codec
     playback.passthrough = ready.passthrough
