@@ -89,6 +89,7 @@ package struct RouterApplication: Service {
     SessionRoutes(plane: plane).add(to: router)
     ListenRoutes(plane: plane).add(to: router)
     OperatorRoutes(plane: plane).add(to: router)
+    ArtworkRoutes(store: ArtworkStore(plane: plane)).add(to: router)
     addPlayground(to: router)
     return router
   }

@@ -78,6 +78,12 @@ package enum RouterLimits {
   /// Commands waiting for the engine's answer.
   package static let maximumPendingRequests = 10_000
 
+  /// Covers of local files: loaded from the engine at a time, and kept for those who ask next.
+  static let maximumPicturesLoading = 32
+  static let maximumKeptPictures = 64
+  static let keptPictureByteCount = 33_554_432
+  static let pictureSeconds: Int64 = 60
+
   /// Bytes of commands waiting to be written to the engine.
   package static let engineOutboundByteCount = 1_048_576
 

@@ -15,6 +15,8 @@ public struct EngineCommand: Sendable, Equatable {
     case session(SessionID, SessionAction)
     /// List a folder below the media root.
     case media(path: String)
+    /// A part of a local file's cover, from a byte on.
+    case artwork(url: String, offset: Int)
   }
 
   /// What can be asked of one session.
@@ -134,7 +136,7 @@ extension CodingUserInfoKey {
 
 extension EngineCommand: Codable {
   private enum Key: String, CodingKey {
-    case type, path, url, volume, loop, paused, level, filters, score
+    case type, path, url, offset, volume, loop, paused, level, filters, score
     case requestID = "request_id"
     case sessionID = "session_id"
     case channelID = "channel_id"
@@ -153,6 +155,10 @@ extension EngineCommand: Codable {
       try decoder.userInfo[.commandType] as? String ?? fields.decode(String.self, forKey: .type)
     if type == "media" {
       action = .media(path: try fields.decodeIfPresent(String.self, forKey: .path) ?? "")
+      return
+    }
+    if type == "artwork" {
+      action = .artwork(url: try fields.decode(String.self, forKey: .url), offset: try Self.offset(fields))
       return
     }
     let sessionAction = try Self.sessionAction(type, fields)
@@ -183,7 +189,7 @@ extension EngineCommand: Codable {
     default:
       throw ErrorReport(
         .invalidCommand, "the command type is \(type.debugDescription)",
-        hint: "use play, pause, resume, stop, seek, volume, status or media", stage: .command)
+        hint: "use play, pause, resume, stop, seek, volume, status, media or artwork", stage: .command)
     }
   }
 
@@ -210,6 +216,12 @@ extension EngineCommand: Codable {
     return Int(value)
   }
 
+  private static func offset(_ fields: KeyedDecodingContainer<Key>) throws -> Int {
+    let offset = try fields.decodeIfPresent(Int.self, forKey: .offset) ?? 0
+    guard offset >= 0 else { throw ErrorReport.field("offset", "is \(offset), below 0") }
+    return offset
+  }
+
   private static func volume(_ value: Double, field: String) throws -> Double {
     guard WireLimits.volumeRange.contains(value) else {
       throw ErrorReport.field(field, "is \(value), not 0 to 10")
@@ -224,6 +236,10 @@ extension EngineCommand: Codable {
     case .media(let path):
       try fields.encode("media", forKey: .type)
       try fields.encode(path, forKey: .path)
+    case .artwork(let url, let offset):
+      try fields.encode("artwork", forKey: .type)
+      try fields.encode(url, forKey: .url)
+      try fields.encode(offset, forKey: .offset)
     case .session(let sessionID, let action):
       try fields.encode(sessionID, forKey: .sessionID)
       try fields.encode(action.name, forKey: .type)

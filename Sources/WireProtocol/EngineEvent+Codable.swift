@@ -18,6 +18,7 @@ extension EngineEvent: Codable {
     case .hello(let hello): try hello.encode(to: encoder)
     case .ready(let ready): try ready.encode(to: encoder)
     case .media(let listing): try listing.encode(to: encoder)
+    case .artwork(let piece): try piece.encode(to: encoder)
     case .error(let report): try report.encode(to: encoder)
     case .extracting(let url): try fields.encode(url, forKey: .url)
     case .playing(let anchor), .resumed(let anchor), .rebased(let anchor):
@@ -77,6 +78,7 @@ extension EngineEvent: Codable {
         try fields.decode(EndReason.self, forKey: .reason), positionMilliseconds: try position())
     case "status": return .status(try fields.decode(SessionSnapshot.self, forKey: .session))
     case "media": return .media(try MediaListing(from: decoder))
+    case "artwork": return .artwork(try ArtworkPiece(from: decoder))
     case "error": return .error(try ErrorReport(from: decoder))
     default:
       throw DecodingError.dataCorruptedError(

@@ -27,6 +27,7 @@ public struct EngineEvent: Sendable, Equatable {
     case ended(EndReason, positionMilliseconds: Int)
     case status(SessionSnapshot)
     case media(MediaListing)
+    case artwork(ArtworkPiece)
     case error(ErrorReport)
   }
 
@@ -154,6 +155,7 @@ extension EngineEvent.Body {
     case .ended: "ended"
     case .status: "status"
     case .media: "media"
+    case .artwork: "artwork"
     case .error: "error"
     }
   }

@@ -62,6 +62,7 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
   case sourceUnreachable = "source_unreachable"
   case sourceTimeout = "source_timeout"
   case sourceTooLarge = "source_too_large"
+  case notAPicture = "not_a_picture"
   case workersExhausted = "workers_exhausted"
   case tooManySessions = "too_many_sessions"
   case queueFull = "queue_full"
@@ -75,7 +76,7 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case .noSuchSession, .notFound, .sourceNotFound: 404
     case .invalidState, .superseded, .queueFull: 409
     case .lineTooLong, .sourceTooLarge: 413
-    case .sourceNotAudio: 415
+    case .sourceNotAudio, .notAPicture: 415
     case .sourceEmpty, .sourceCorrupt, .sourceTruncated: 422
     case .internal: 500
     case .unsupported: 501

@@ -34,6 +34,9 @@ public enum WireLimits {
   /// A title, an artist, an album, a chapter's title, in Unicode scalars; what is longer is cut.
   public static let maximumTagScalarCount = 200
 
+  /// Bytes of a picture in one event, before base64.
+  public static let maximumArtworkPieceByteCount = 49_152
+
   /// The address of a track's picture; a longer one is left out.
   public static let maximumArtworkURLByteCount = 2_048
 

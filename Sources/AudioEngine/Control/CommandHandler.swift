@@ -9,6 +9,7 @@ package final class CommandHandler: Sendable {
   private let pacer: Pacer
   private let timelines: TimelineStore
   private let mediaRoot: MediaRoot?
+  private let artwork: ArtworkReader
   /// Blocking work, in order.
   private let queue = DispatchQueue(label: "antiphon.control")
 
@@ -16,12 +17,14 @@ package final class CommandHandler: Sendable {
     self.pacer = pacer
     self.timelines = timelines
     self.mediaRoot = mediaRoot
+    artwork = ArtworkReader(mediaRoot: mediaRoot)
   }
 
   /// Carries a command out; the answer goes to the asker as an event.
   func perform(_ action: EngineCommand.Action, for inquiry: Inquiry) {
     switch action {
     case .media(let path): queue.async { [self] in list(path, for: inquiry) }
+    case .artwork(let url, let offset): piece(of: url, from: offset, for: inquiry)
     case .session(let id, .play(let request)): play(id, request, for: inquiry)
     case .session(let id, let action): pacer.post(.command(id, action, inquiry))
     }
@@ -67,6 +70,37 @@ package final class CommandHandler: Sendable {
       case .success(let listing): .media(listing)
       case .failure(let report): .error(report)
       }
-    pacer.post(.answer(EngineEvent(body), inquiry))
+    answerAside(EngineEvent(body), inquiry)
+  }
+
+  // MARK: Artwork
+
+  /// A whole picture, for an HTTP request.
+  func picture(of url: String) async throws -> Picture {
+    try await withCheckedContinuation { continuation in
+      artwork.read(url) { continuation.resume(returning: $0) }
+    }.get()
+  }
+
+  private func piece(of url: String, from offset: Int, for inquiry: Inquiry) {
+    artwork.read(url) { [self] result in
+      do throws(ErrorReport) {
+        answerAside(EngineEvent(.artwork(try result.get().piece(of: url, from: offset))), inquiry)
+      } catch {
+        answerAside(EngineEvent(.error(error)), inquiry)
+      }
+    }
+  }
+
+  /// Answers what concerns no session. The event is put into words here: it may be large, and the pacer has
+  /// other things to do.
+  private func answerAside(_ event: EngineEvent, _ inquiry: Inquiry) {
+    switch inquiry.asker {
+    case .closure(let answer): answer(event)
+    case .router(let connection):
+      var event = event
+      event.requestID = inquiry.requestID
+      pacer.post(.line(event.encodedLine(), connection))
+    }
   }
 }

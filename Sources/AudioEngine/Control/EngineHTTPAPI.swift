@@ -34,6 +34,10 @@ struct EngineHTTPAPI: Sendable {
       let path = request.uri.queryParameters["path"].map(String.init) ?? ""
       return try Self.response(await handler.answer(to: .media(path: path)))
     }
+    router.get("artwork") { request, _ in
+      let url = request.uri.queryParameters["url"].map(String.init) ?? ""
+      return Self.response(try await handler.picture(of: url), to: request)
+    }
     router.post("render") { _, _ -> Response in
       throw ErrorReport(.unsupported, "rendering scores is not produced by this version", stage: .command)
     }
@@ -75,6 +79,19 @@ struct EngineHTTPAPI: Sendable {
     return Response(
       status: .ok, headers: [.contentType: "application/json"],
       body: .init(byteBuffer: ByteBuffer(bytes: event.encoded())))
+  }
+
+  private static func response(_ picture: Picture, to request: Request) -> Response {
+    var headers = HTTPFields()
+    let kind = picture.kind.rawValue
+    for (name, value) in ArtworkDoor.headers(contentType: kind, entityTag: picture.entityTag) {
+      headers[.init(name)!] = value
+    }
+    guard request.headers[.ifNoneMatch] != picture.entityTag else {
+      return Response(status: .notModified, headers: headers)
+    }
+    return Response(
+      status: .ok, headers: headers, body: .init(byteBuffer: ByteBuffer(bytes: picture.bytes)))
   }
 
   private static func json(_ value: some Encodable) throws -> Response {

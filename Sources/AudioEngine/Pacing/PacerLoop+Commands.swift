@@ -10,6 +10,7 @@ extension PacerLoop {
       play(id, request, source, lease, inquiry)
     case .command(let id, let action, let inquiry): perform(action, on: id, inquiry)
     case .answer(let event, let inquiry): answer(inquiry, event)
+    case .line(let line, let connection): batch.append(line: line, to: connection)
     case .timelineChanged(let timeline): timelineChanged(timeline)
     case .timelineAcquired(let id, let number, let result): timelineAcquired(id, number, result)
     case .inspect(let body): body(sessions.values.map(snapshot))

@@ -84,10 +84,7 @@ package struct Producer: Sendable {
     }
     var writer = Timeline.Writer(timeline)
     let isPassthrough = timeline.key.volume == 1 && demuxer.opusHead.map(OpusPassthrough.fits(head:)) ?? false
-    var details = TrackDetails(
-      title: demuxer.title, durationMilliseconds: demuxer.durationMilliseconds, codec: demuxer.codecName,
-      isPassthrough: isPassthrough)
-    details.isDurationEstimated = demuxer.isDurationEstimated
+    var details = details(of: demuxer, timeline.key.source, isPassthrough: isPassthrough)
 
     if isPassthrough {
       var pipeline = PassthroughPipeline(startMilliseconds: start)

@@ -67,7 +67,7 @@ struct SessionRoutes {
 
   private func list() async throws -> Response {
     let sessions = try await plane { plane in
-      plane.store.sessions.values.map(SessionDetail.init).sorted {
+      plane.store.sessions.values.map(SessionDetail.init).map(\.withoutChapters).sorted {
         $0.session.sessionID.description < $1.session.sessionID.description
       }
     }
@@ -94,6 +94,13 @@ private struct SessionDetail: Encodable, Sendable {
     self.session = session.snapshot
     queue = session.queue.view
     listeners = session.listenerCount
+  }
+
+  /// For a list of many.
+  var withoutChapters: SessionDetail {
+    var detail = self
+    detail.session.chapters = nil
+    return detail
   }
 
   private enum Key: String, CodingKey {

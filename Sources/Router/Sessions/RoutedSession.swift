@@ -186,7 +186,7 @@ final class RoutedSession {
       ring.removeAll()
       isLost = false
       playback = SessionSnapshot(sessionID: id, state: .idle)
-    case .hello, .stuck, .media, .error: break
+    case .hello, .stuck, .media, .artwork, .error: break
     }
   }
 
