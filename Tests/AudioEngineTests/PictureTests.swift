@@ -1,7 +1,6 @@
+import AudioEngineCore
 import Testing
 import WireProtocol
-
-@testable import AudioEngineCore
 
 @Suite struct PictureTests {
   @Test(arguments: [
@@ -18,11 +17,10 @@ import WireProtocol
     }
   }
 
-  @Test(arguments: ["", "<svg xmlns=", "<!doctype html>", "RIFF\0\0\0\0WAVE", "GIF88a", " GIF89a", "\u{FEFF}<svg"])
+  @Test(arguments: ["", "<svg xmlns=", "<!doctype html>", "RIFF\0\0\0\0WAVE", "GIF88a", " GIF89a"])
   func `nothing else is one`(_ text: String) {
-    #expect(throws: ErrorReport.self) {
-      try Array(text.utf8).withUnsafeBytes { bytes throws(ErrorReport) in _ = try Picture(bytes, of: "a") }
-    }
+    let picture = Array(text.utf8).withUnsafeBytes { try? Picture($0, of: "a") }
+    #expect(picture == nil)
   }
 }
 

@@ -40,12 +40,8 @@ struct ArtworkFinder {
       guard let file = try? mediaRoot.open(folder + name), let byteCount = file.byteCount,
         byteCount <= Picture.maximumByteCount
       else { continue }
-      let isPicture = withUnsafeTemporaryAllocation(byteCount: 16, alignment: 1) { buffer in
-        let count = (try? file.read(into: buffer)) ?? 0
-        return Picture.Kind(signature: UnsafeRawBufferPointer(rebasing: buffer[..<count])) != nil
-      }
-      file.seek(to: 0)
-      if isPicture { return file }
+      let head = file.peek(at: 0, byteCount: 16)
+      if head.withUnsafeBytes({ Picture.Kind(signature: $0) }) != nil { return file }
     }
     return nil
   }

@@ -18,7 +18,7 @@ package struct Picture: Sendable, Equatable {
     case gif = "image/gif"
 
     /// By the signature; nil for anything else.
-    init?(signature bytes: UnsafeRawBufferPointer) {
+    package init?(signature bytes: UnsafeRawBufferPointer) {
       switch true {
       case bytes.starts(with: [0xFF, 0xD8, 0xFF]): self = .jpeg
       case bytes.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]): self = .png

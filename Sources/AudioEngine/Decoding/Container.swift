@@ -27,7 +27,8 @@ struct Container: ~Copyable {
     context!.pointee.interrupt_callback = AVIOInterruptCB(
       callback: { InputBridge.from($0).isCancelled() ? 1 : 0 }, opaque: bridge.toOpaque())
     antiphon_refuse_nested_opens(context)
-    let status = Self.open(&context)
+    let isMP3 = (input as? FileInput).map(TaggedMP3.isOne) ?? false
+    let status = Self.open(&context, format: isMP3 ? av_find_input_format("mp3") : nil)
     guard status >= 0 else {
       let report = Self.report(status, bridge.takeUnretainedValue())
       avformat_close_input(&context)
@@ -91,7 +92,10 @@ struct Container: ~Copyable {
     avio_context_free(&io)
   }
 
-  private static func open(_ context: inout UnsafeMutablePointer<AVFormatContext>?) -> Int32 {
+  /// - Parameter format: nil for what the bytes look like.
+  private static func open(
+    _ context: inout UnsafeMutablePointer<AVFormatContext>?, format: UnsafePointer<AVInputFormat>?
+  ) -> Int32 {
     var options: OpaquePointer?
     defer { av_dict_free(&options) }
     av_dict_set(&options, "format_whitelist", formats, 0)
@@ -99,6 +103,6 @@ struct Container: ~Copyable {
     av_dict_set(&options, "protocol_whitelist", "none", 0)
     av_dict_set(&options, "probesize", String(probeByteCount), 0)
     // No file name is given: what a source is follows from its bytes alone.
-    return avformat_open_input(&context, nil, nil, &options)
+    return avformat_open_input(&context, nil, format, &options)
   }
 }

@@ -1,11 +1,11 @@
 import WireProtocol
 
 /// Text from a stranger's file, made fit to be shown.
-enum TagText {
+package enum TagText {
   /// UTF-8 where it is, else Latin-1, which old tags are in and every byte is a character of.
   ///
   /// - Parameter isCut: the last character may have been cut in two, and is left out then.
-  static func decoded(_ bytes: UnsafeRawBufferPointer, isCut: Bool) -> String {
+  package static func decoded(_ bytes: UnsafeRawBufferPointer, isCut: Bool) -> String {
     var whole = bytes[...]
     if isCut {
       while let last = whole.last, last & 0xC0 == 0x80 { whole = whole.dropLast() }
@@ -17,7 +17,7 @@ enum TagText {
 
   /// Without control characters and space around it, and no longer than a tag may be; nil where nothing is
   /// left. Counted in scalars: a character may be made of any number of them.
-  static func bounded(_ text: String) -> String? {
+  package static func bounded(_ text: String) -> String? {
     var scalars = String.UnicodeScalarView()
     var count = 0
     for scalar in text.unicodeScalars {

@@ -32,5 +32,12 @@ final class FileInput: MediaInput {
     }
   }
 
+  /// Bytes of a place, fewer at the end or where they cannot be read; reading goes on where it was.
+  func peek(at offset: Int64, byteCount: Int) -> [UInt8] {
+    [UInt8](unsafeUninitializedCapacity: byteCount) { buffer, count in
+      count = max(0, pread(descriptor, buffer.baseAddress, byteCount, off_t(offset)))
+    }
+  }
+
   func seek(to offset: Int64) { self.offset = offset }
 }
