@@ -73,7 +73,10 @@ async def test_chapters_are_in_ready_and_for_those_who_come_later(antiphon, medi
     session = new_session()
     async with listen(antiphon.router.url, session) as listener:
         ready = await listener.play(url)
-        assert [(each["start_ms"], each["title"]) for each in ready["chapters"]] == CHAPTERS
+        assert [each["title"] for each in ready["chapters"]] == [title for _, title in CHAPTERS]
+        for each, (start, _) in zip(ready["chapters"], CHAPTERS, strict=True):
+            # An MP3's chapters count its encoder's delay, which nobody hears.
+            assert abs(each["start_ms"] - start) <= 30, each
         async with listen(antiphon.router.url, session) as late:
             greeting = await late.wait_event("session")
             assert greeting["session"]["chapters"] == ready["chapters"]
