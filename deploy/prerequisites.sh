@@ -7,6 +7,9 @@ build_packages=(
   libavformat-dev libavcodec-dev libavutil-dev libswresample-dev libopus-dev libogg-dev pkg-config curl
 )
 
+# yt-dlp's own virtual environment: where AudioEngine looks for it by itself.
+yt_dlp_environment=${XDG_DATA_HOME:-$HOME/.local/share}/antiphon/yt-dlp
+
 say() { printf '%s: %s\n' "deploy/${0##*/}" "$*" >&2; }
 
 fail() {
@@ -62,4 +65,15 @@ require_packages() {
     "${as_root[@]}" apt-get -q -o DPkg::Lock::Timeout=300 update < /dev/null || fail "'apt-get update' failed: see above."
     "${install[@]}" < /dev/null || fail "these packages could not be installed: ${missing[*]}. See above."
   fi
+}
+
+# Installs the newest yt-dlp, or upgrades to it. Not pinned: sites change, and an old one soon finds nothing.
+install_yt_dlp() {
+  if ! "$yt_dlp_environment/bin/python" -c 'import pip' 2> /dev/null; then
+    rm -rf "$yt_dlp_environment"
+    mkdir -p "${yt_dlp_environment%/*}"
+    python3 -m venv "$yt_dlp_environment" || return
+  fi
+  # deno is the JavaScript runtime that YouTube's player needs.
+  "$yt_dlp_environment/bin/pip" install --quiet --disable-pip-version-check --upgrade 'yt-dlp[default,deno]' < /dev/null >&2
 }

@@ -29,8 +29,19 @@ package struct AudioEngineApplication: Sendable {
     let pacer = Pacer()
     let workers = WorkerPool(
       maximumWorkers: configuration.maximumWorkers, maximumQueuedJobs: configuration.maximumQueuedJobs)
-    let timelines = makeTimelines(mediaRoot: mediaRoot, pacer: pacer, workers: workers)
-    let handler = CommandHandler(pacer: pacer, timelines: timelines, mediaRoot: mediaRoot)
+    let extractor = makeExtractor()
+    Task { await extractor.lookForVersion() }
+    let coreCount = sysconf(Int32(_SC_NPROCESSORS_ONLN))
+    let permits = CPUPermits(count: coreCount)
+    let admission = TranscodeAdmission(coreCount: coreCount, share: configuration.transcodeCPUShare)
+    let freshness = SourceFreshness(mediaRoot: mediaRoot, webCacheSeconds: configuration.webCacheSeconds)
+    let disk = try makeDiskCache(freshness)
+    let timelines = makeTimelines(
+      opener: makeOpener(mediaRoot: mediaRoot, extractor: extractor), freshness: freshness, disk: disk,
+      pacer: pacer, workers: workers, permits: permits, admission: admission)
+    let handler = CommandHandler(
+      pacer: pacer, timelines: timelines, mediaRoot: mediaRoot,
+      resolver: QueryResolver(mediaRoot: mediaRoot, extractor: extractor))
     try pacer.start(
       limits: Hello.Limits(
         maximumWorkers: configuration.maximumWorkers, maximumSessions: configuration.maximumSessions,
@@ -38,33 +49,65 @@ package struct AudioEngineApplication: Sendable {
       startedAtMilliseconds: Self.nowUnixMilliseconds,
       idleTimeoutSeconds: configuration.idleTimeoutSeconds,
       acquireTimeline: handler.acquireTimeline)
+    let refusals = RefusalLog(logger: logger)
     let server = try PacketServer(
-      path: configuration.socketPath, pacer: pacer, handler: handler, logger: logger)
+      path: configuration.socketPath, bufferByteCount: configuration.socketBufferByteCount, pacer: pacer,
+      handler: handler, refusals: refusals, logger: logger)
     try server.start()
     defer { server.stop() }
     logger.info("routers connect to \(configuration.socketPath)")
     let figures = EngineFigures(
-      pacer: pacer, timelines: timelines, workers: workers, startedNanoseconds: MonotonicClock.nowNanoseconds)
+      pacer: pacer, timelines: timelines, disk: disk, workers: workers, extractor: extractor,
+      permits: permits, admission: admission, refusals: refusals,
+      startedNanoseconds: MonotonicClock.nowNanoseconds)
     try await serveHTTP(
       EngineHTTPAPI(
-        handler: handler, pacer: pacer, figures: figures,
+        handler: handler, pacer: pacer, figures: figures, refusals: refusals,
         requestGuard: RequestGuard(bindHost: configuration.httpHost)))
   }
 
-  private func makeTimelines(mediaRoot: MediaRoot?, pacer: Pacer, workers: WorkerPool) -> TimelineStore {
+  private func makeExtractor() -> Extractor {
+    let settings = WorkerSettings(
+      allowed: configuration.allowedNetworks.map(\.description), refused: AddressPolicy.refusedNetworks,
+      searchPrefix: configuration.searchPrefix, pluginFolders: configuration.extractorPluginFolders,
+      socketTimeoutSeconds: configuration.sourceTimeoutSeconds,
+      memoryByteLimit: configuration.extraction.memoryByteLimit)
+    return Extractor(
+      pool: ExtractionPool(
+        program: ExtractionProgram(
+          pythonPath: configuration.extractorPythonPath, scriptPath: AudioEngineConfiguration.workerScriptPath
+        ),
+        settings: settings, limits: configuration.extraction, logger: logger))
+  }
+
+  private func makeDiskCache(_ freshness: SourceFreshness) throws(ErrorReport) -> DiskCache? {
+    guard let directory = configuration.cacheDirectory else { return nil }
+    return try DiskCache(
+      directory: directory, byteLimit: configuration.cacheDirectoryByteCount,
+      encoding: configuration.encoding, freshness: freshness, logger: logger)
+  }
+
+  private func makeOpener(mediaRoot: MediaRoot?, extractor: Extractor) -> SourceOpener {
     let web = WebAccess(
       policy: AddressPolicy(allowed: configuration.allowedNetworks),
       timeoutSeconds: configuration.sourceTimeoutSeconds, byteLimit: configuration.maximumSourceByteCount,
+      bytesPerSecond: configuration.maximumSourceBytesPerSecond,
       eventLoopGroup: MultiThreadedEventLoopGroup.singleton)
-    let permits = CPUPermits(count: sysconf(Int32(_SC_NPROCESSORS_ONLN)))
+    return SourceOpener(mediaRoot: mediaRoot, web: web, extractor: extractor)
+  }
+
+  private func makeTimelines(
+    opener: SourceOpener, freshness: SourceFreshness, disk: DiskCache?, pacer: Pacer, workers: WorkerPool,
+    permits: CPUPermits, admission: TranscodeAdmission
+  ) -> TimelineStore {
     let configuration = configuration
     let logger = logger
-    return TimelineStore(cacheByteLimit: configuration.cacheByteCount) {
+    return TimelineStore(cacheByteLimit: configuration.cacheByteCount, freshness: freshness) {
       (timeline, store) throws(ErrorReport) in
       let producer = Producer(
-        mediaRoot: mediaRoot, web: web, permits: permits, settings: configuration.encoding,
+        opener: opener, permits: permits, admission: admission, settings: configuration.encoding, disk: disk,
         readAheadPackets: configuration.readAheadMilliseconds / WireLimits.packetDurationMilliseconds,
-        hasRoom: store.hasRoom(for:),
+        hasRoom: store.hasRoom(for:), onProduction: store.countProduction,
         onChange: { timeline in
           if let failure = timeline.failure, !timeline.isCancelled {
             logger.warning("\(timeline.key.source): \(failure)")

@@ -50,13 +50,13 @@ extension DataPlane: EngineLinkDelegate {
       // The level that was asked for while this track was being opened.
       _ = try? send(.session(id, .volume(level)), for: .router)
     }
-    if case .ready = event.body, session.isPlaybackIncomplete { askForStatus(of: session) }
     store.removeIfUnused(session)
   }
 
   /// First on a WebSocket.
   func greet(_ listener: WebSocketListener, _ session: RoutedSession) {
     listener.outlet.sendText(sessionFrame(session))
+    askForChapters(of: session)
   }
 
   private var unavailable: ErrorReport {
@@ -86,10 +86,13 @@ extension DataPlane: EngineLinkDelegate {
   }
 
   /// What changes nothing for the others is told to the asker alone: a status, and why a command was refused.
+  /// What the Router itself asks for is for all.
   private func concernsAll(_ event: EngineEvent, _ session: RoutedSession, _ asker: Asker?) -> Bool {
     switch event.body {
     case .why: return false
-    case .status(let snapshot): return snapshot.volume != nil && snapshot.volume != session.volume
+    case .status(let snapshot):
+      if case .router? = asker { return true }
+      return snapshot.volume != nil && snapshot.volume != session.volume
     case .error:
       if case .router? = asker { return true }
       return event.requestID == nil || session.state == .extracting
@@ -115,8 +118,13 @@ extension DataPlane: EngineLinkDelegate {
     case .extracting(let url) where session.queue.current != nil && session.queue.current?.url != url:
       session.queue.playedSomethingElse()
       announceQueue(session, except: nil)
+    case .error(let report) where report.code == .overloaded && session.state == .extracting:
+      session.overload = report
     case .ended(let reason, _) where session.startingRequestID == nil:
-      follow(session) { queue in queue.ended(reason) }
+      guard let overload = session.takeOverload(), reason == .loadFailed else {
+        return follow(session) { queue in queue.ended(reason) }
+      }
+      refused(session, overload)
     case .error(let report) where event.requestID != nil && event.requestID == session.startingRequestID:
       // Refused before it began, so that no end will be reported.
       session.startingRequestID = nil
@@ -129,7 +137,8 @@ extension DataPlane: EngineLinkDelegate {
   /// A play of ours was refused. What the engine has no room for now is asked for again; anything else will
   /// not become better.
   private func refused(_ session: RoutedSession, _ report: ErrorReport) {
-    let isForNow = [.tooManySessions, .workersExhausted, .engineUnavailable].contains(report.code)
+    let isForNow = [.tooManySessions, .workersExhausted, .overloaded, .engineUnavailable].contains(
+      report.code)
     guard isForNow else {
       guard session.isLost else { return follow(session) { queue in queue.ended(.loadFailed) } }
       return engineReported(lostEnd(of: session, .loadFailed))
@@ -169,7 +178,9 @@ extension DataPlane: EngineLinkDelegate {
     unconfirmed.remove(snapshot.sessionID)
     let session = store.known(snapshot.sessionID)
     session.adopt(snapshot)
-    if session.listenerCount > 0 { session.broadcast(sessionFrame(session)) }
+    guard session.listenerCount > 0 else { return }
+    session.broadcast(sessionFrame(session))
+    askForChapters(of: session)
   }
 
   /// An engine that has stayed up ends a session only for good; one that has restarted has lost it.
@@ -202,8 +213,10 @@ extension DataPlane: EngineLinkDelegate {
       sessionID: session.id)
   }
 
-  private func askForStatus(of session: RoutedSession) {
-    // Only the level and the loop of another router's play are missing without it.
+  /// Of a session that somebody looks at; the answer is given to all who do.
+  private func askForChapters(of session: RoutedSession) {
+    guard session.lacksChapters else { return }
+    // Without an answer only the chapters are missing.
     _ = try? send(.session(session.id, .status), for: .router)
   }
 }

@@ -16,9 +16,11 @@ final class DataPlane {
   /// Sessions that play as far as we know, and that this engine has not named yet.
   var unconfirmed: Set<SessionID> = []
   private(set) lazy var link = EngineLink(
-    path: enginePath, eventLoop: eventLoop, store: store, delegate: self, logger: logger)
+    path: enginePath, socketBufferByteCount: socketBufferByteCount, eventLoop: eventLoop, store: store,
+    delegate: self, logger: logger)
 
   private let enginePath: String
+  private let socketBufferByteCount: Int
   private var oggListeners: [ObjectIdentifier: OggConnection] = [:]
   private var isTickingForOgg = false
   private var isStopped = false
@@ -31,8 +33,9 @@ final class DataPlane {
     var channel: any Channel
   }
 
-  init(enginePath: String, eventLoop: any EventLoop, logger: Logger) {
+  init(enginePath: String, socketBufferByteCount: Int, eventLoop: any EventLoop, logger: Logger) {
     self.enginePath = enginePath
+    self.socketBufferByteCount = socketBufferByteCount
     self.eventLoop = eventLoop
     self.logger = logger
     statistics = RouterStatistics()

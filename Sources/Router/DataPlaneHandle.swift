@@ -8,10 +8,12 @@ struct DataPlaneHandle: Sendable {
 
   /// Makes a data plane on that loop.
   static func make(
-    enginePath: String, eventLoop: any EventLoop, logger: Logger
+    enginePath: String, socketBufferByteCount: Int, eventLoop: any EventLoop, logger: Logger
   ) async throws -> DataPlaneHandle {
     try await eventLoop.submit {
-      let plane = DataPlane(enginePath: enginePath, eventLoop: eventLoop, logger: logger)
+      let plane = DataPlane(
+        enginePath: enginePath, socketBufferByteCount: socketBufferByteCount, eventLoop: eventLoop,
+        logger: logger)
       return DataPlaneHandle(
         eventLoop: eventLoop, plane: NIOLoopBound(plane, eventLoop: eventLoop))
     }.get()

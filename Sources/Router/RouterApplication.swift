@@ -46,7 +46,8 @@ package struct RouterApplication: Service {
 
   private func serve(on loops: MultiThreadedEventLoopGroup) async throws {
     let plane = try await DataPlaneHandle.make(
-      enginePath: configuration.engineSocket, eventLoop: loops.next(), logger: logger)
+      enginePath: configuration.engineSocket, socketBufferByteCount: configuration.socketBufferBytes,
+      eventLoop: loops.next(), logger: logger)
     let requestGuard = RequestGuard(
       bindHost: configuration.listen.host, allowedOrigins: configuration.allowOrigin,
       allowedHosts: configuration.allowHost)
@@ -89,6 +90,7 @@ package struct RouterApplication: Service {
     SessionRoutes(plane: plane).add(to: router)
     ListenRoutes(plane: plane).add(to: router)
     OperatorRoutes(plane: plane).add(to: router)
+    ArtworkRoutes(store: ArtworkStore(plane: plane)).add(to: router)
     addPlayground(to: router)
     return router
   }

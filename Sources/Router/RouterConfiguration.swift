@@ -15,6 +15,9 @@ package struct RouterConfiguration: ParsableArguments, Sendable {
     transform: Self.listenAddress)
   package var listen = ListenAddress(host: "127.0.0.1", port: 8_080)
 
+  @Option(help: "The kernel's buffers of the connection to the engine in bytes, 4096 to 16777216.")
+  package var socketBufferBytes = WireLimits.socketBufferByteCount
+
   @Flag(help: "Let everyone who can reach the Router listen and command. Needed beyond loopback.")
   package var anonymous = false
 
@@ -37,6 +40,9 @@ package struct RouterConfiguration: ParsableArguments, Sendable {
   package init() {}
 
   package func validate() throws {
+    guard WireLimits.socketBufferRange.contains(socketBufferBytes) else {
+      throw ValidationError("--socket-buffer-bytes takes 4096 to 16777216, not \(socketBufferBytes)")
+    }
     guard anonymous || RequestGuard.isLoopback(listen.host) else {
       throw ValidationError(
         "\(listen) can be reached from other machines, and this Router has no passwords yet: anyone there "

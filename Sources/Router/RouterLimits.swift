@@ -24,6 +24,9 @@ package enum RouterLimits {
   /// A queued URL: the 1,000 of a queue stay below 4 MiB.
   package static let maximumURLByteCount = 4_096
 
+  /// What a refusal with status 503 tells its client to wait.
+  package static let retryAfterSeconds = 5
+
   /// The late-join ring: 5 s of 20 ms packets.
   package static let lateJoinPacketCount = 250
 
@@ -77,6 +80,12 @@ package enum RouterLimits {
 
   /// Commands waiting for the engine's answer.
   package static let maximumPendingRequests = 10_000
+
+  /// Covers of local files: loaded from the engine at a time, and kept for those who ask next.
+  static let maximumPicturesLoading = 32
+  static let maximumKeptPictures = 64
+  static let keptPictureByteCount = 33_554_432
+  static let pictureSeconds: Int64 = 60
 
   /// Bytes of commands waiting to be written to the engine.
   package static let engineOutboundByteCount = 1_048_576

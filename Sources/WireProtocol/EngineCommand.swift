@@ -15,6 +15,10 @@ public struct EngineCommand: Sendable, Equatable {
     case session(SessionID, SessionAction)
     /// List a folder below the media root.
     case media(path: String)
+    /// A part of a local file's cover, from a byte on.
+    case artwork(url: String, offset: Int)
+    /// Find out what an address or words lead to.
+    case resolve(ResolveRequest)
   }
 
   /// What can be asked of one session.
@@ -54,10 +58,12 @@ public struct PlayRequest: Codable, Sendable, Equatable {
   public var loop: Bool
   /// Begin paused at the first packet.
   public var paused: Bool
+  /// The encoder's bit rate, in kbit/s. Nil for the engine's own, and for passing Opus through.
+  public var bitrateKilobits: Int?
 
   public init(
     url: String, startMilliseconds: Int = 0, endMilliseconds: Int? = nil, volume: Double = 1,
-    loop: Bool = false, paused: Bool = false
+    loop: Bool = false, paused: Bool = false, bitrateKilobits: Int? = nil
   ) {
     self.url = url
     self.startMilliseconds = startMilliseconds
@@ -65,6 +71,7 @@ public struct PlayRequest: Codable, Sendable, Equatable {
     self.volume = volume
     self.loop = loop
     self.paused = paused
+    self.bitrateKilobits = bitrateKilobits
   }
 }
 
@@ -142,13 +149,14 @@ extension CodingUserInfoKey {
 
 extension EngineCommand: Codable {
   private enum Key: String, CodingKey {
-    case type, path, url, volume, loop, paused, level, filters, score
+    case type, path, query, limit, url, offset, volume, loop, paused, level, filters, score
     case requestID = "request_id"
     case sessionID = "session_id"
     case channelID = "channel_id"
     case startMilliseconds = "start_ms"
     case endMilliseconds = "end_ms"
     case positionMilliseconds = "position_ms"
+    case bitrateKilobits = "bitrate_kbps"
   }
 
   public init(from decoder: any Decoder) throws {
@@ -161,6 +169,17 @@ extension EngineCommand: Codable {
       try decoder.userInfo[.commandType] as? String ?? fields.decode(String.self, forKey: .type)
     if type == "media" {
       action = .media(path: try fields.decodeIfPresent(String.self, forKey: .path) ?? "")
+      return
+    }
+    if type == "artwork" {
+      action = .artwork(url: try fields.decode(String.self, forKey: .url), offset: try Self.offset(fields))
+      return
+    }
+    if type == "resolve" {
+      // What is no whole number is no limit either.
+      let limit = try fields.decodeIfPresent(Double.self, forKey: .limit).map { Int(exactly: $0) ?? 0 }
+      action = .resolve(
+        try ResolveRequest(query: fields.decode(String.self, forKey: .query), limit: limit))
       return
     }
     let sessionAction = try Self.sessionAction(type, fields)
@@ -193,7 +212,8 @@ extension EngineCommand: Codable {
     default:
       throw ErrorReport(
         .invalidCommand, "the command type is \(type.debugDescription)",
-        hint: "use play, prepare, pause, resume, stop, seek, volume, status, why or media", stage: .command)
+        hint: "use play, prepare, pause, resume, stop, seek, volume, status, why, media, artwork or resolve",
+        stage: .command)
     }
   }
 
@@ -212,7 +232,19 @@ extension EngineCommand: Codable {
       url: try fields.decode(String.self, forKey: .url), startMilliseconds: start, endMilliseconds: end,
       volume: try volume(fields.decodeIfPresent(Double.self, forKey: .volume) ?? 1, field: "volume"),
       loop: try fields.decodeIfPresent(Bool.self, forKey: .loop) ?? false,
-      paused: try fields.decodeIfPresent(Bool.self, forKey: .paused) ?? false)
+      paused: try fields.decodeIfPresent(Bool.self, forKey: .paused) ?? false,
+      bitrateKilobits: try bitrate(fields))
+  }
+
+  private static func bitrate(_ fields: KeyedDecodingContainer<Key>) throws -> Int? {
+    guard let value = try fields.decodeIfPresent(Double.self, forKey: .bitrateKilobits) else { return nil }
+    guard let kilobits = Int(exactly: value), WireLimits.bitrateRange.contains(kilobits) else {
+      let range = WireLimits.bitrateRange
+      throw ErrorReport.field(
+        Key.bitrateKilobits.rawValue,
+        "is \(value), not a whole number from \(range.lowerBound) to \(range.upperBound)")
+    }
+    return kilobits
   }
 
   /// A position: not negative, and below the 49 days that a u32 of milliseconds holds.
@@ -222,6 +254,12 @@ extension EngineCommand: Codable {
       throw ErrorReport.field(key.rawValue, "is \(value), not 0 to \(UInt32.max)")
     }
     return Int(value)
+  }
+
+  private static func offset(_ fields: KeyedDecodingContainer<Key>) throws -> Int {
+    let offset = try fields.decodeIfPresent(Int.self, forKey: .offset) ?? 0
+    guard offset >= 0 else { throw ErrorReport.field("offset", "is \(offset), below 0") }
+    return offset
   }
 
   private static func volume(_ value: Double, field: String) throws -> Double {
@@ -238,6 +276,14 @@ extension EngineCommand: Codable {
     case .media(let path):
       try fields.encode("media", forKey: .type)
       try fields.encode(path, forKey: .path)
+    case .artwork(let url, let offset):
+      try fields.encode("artwork", forKey: .type)
+      try fields.encode(url, forKey: .url)
+      try fields.encode(offset, forKey: .offset)
+    case .resolve(let request):
+      try fields.encode("resolve", forKey: .type)
+      try fields.encode(request.query, forKey: .query)
+      try fields.encode(request.limit, forKey: .limit)
     case .session(let sessionID, let action):
       try fields.encode(sessionID, forKey: .sessionID)
       try fields.encode(action.name, forKey: .type)
@@ -249,6 +295,7 @@ extension EngineCommand: Codable {
         try fields.encode(request.volume, forKey: .volume)
         try fields.encode(request.loop, forKey: .loop)
         try fields.encode(request.paused, forKey: .paused)
+        try fields.encodeIfPresent(request.bitrateKilobits, forKey: .bitrateKilobits)
       case .seek(let position): try fields.encode(position, forKey: .positionMilliseconds)
       case .volume(let level): try fields.encode(level, forKey: .level)
       case .pause, .resume, .stop, .status, .why: break

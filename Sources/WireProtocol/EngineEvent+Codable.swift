@@ -19,6 +19,8 @@ extension EngineEvent: Codable {
     case .ready(let ready), .prepared(let ready): try ready.encode(to: encoder)
     case .why(let diagnosis): try diagnosis.encode(to: encoder)
     case .media(let listing): try listing.encode(to: encoder)
+    case .artwork(let piece): try piece.encode(to: encoder)
+    case .resolved(let resolution): try resolution.encode(to: encoder)
     case .error(let report): try report.encode(to: encoder)
     case .extracting(let url): try fields.encode(url, forKey: .url)
     case .playing(let anchor), .resumed(let anchor), .rebased(let anchor):
@@ -80,6 +82,8 @@ extension EngineEvent: Codable {
         try fields.decode(EndReason.self, forKey: .reason), positionMilliseconds: try position())
     case "status": return .status(try fields.decode(SessionSnapshot.self, forKey: .session))
     case "media": return .media(try MediaListing(from: decoder))
+    case "artwork": return .artwork(try ArtworkPiece(from: decoder))
+    case "resolved": return .resolved(try Resolution(from: decoder))
     case "error": return .error(try ErrorReport(from: decoder))
     default:
       throw DecodingError.dataCorruptedError(

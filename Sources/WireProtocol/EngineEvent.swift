@@ -30,6 +30,8 @@ public struct EngineEvent: Sendable, Equatable {
     case status(SessionSnapshot)
     case why(Diagnosis)
     case media(MediaListing)
+    case artwork(ArtworkPiece)
+    case resolved(Resolution)
     case error(ErrorReport)
   }
 
@@ -63,6 +65,16 @@ public struct EngineEvent: Sendable, Equatable {
 public struct Ready: Codable, Sendable, Equatable {
   public var url: String
   public var title: String?
+  public var artist: String?
+  public var album: String?
+  /// A picture: an http(s) URL, or `/artwork?url=…`, a path on both servers.
+  public var artwork: String?
+  /// A stream without an end; absent where it has one.
+  public var live: Bool?
+  public var chapters: [Chapter]?
+  /// As the `play` asked for them: not every router has seen it.
+  public var volume: Double?
+  public var loop: Bool?
   public var durationMilliseconds: Int?
   /// The source's codec, by libavcodec's name: `mp3`, `flac`, `opus`.
   public var codec: String
@@ -101,7 +113,7 @@ public struct Ready: Codable, Sendable, Equatable {
   }
 
   enum CodingKeys: String, CodingKey {
-    case url, title, codec, passthrough
+    case url, title, artist, album, artwork, live, chapters, volume, loop, codec, passthrough
     case durationMilliseconds = "duration_ms"
     case timings = "timings_ms"
   }
@@ -149,6 +161,8 @@ extension EngineEvent.Body {
     case .status: "status"
     case .why: "why"
     case .media: "media"
+    case .artwork: "artwork"
+    case .resolved: "resolved"
     case .error: "error"
     }
   }

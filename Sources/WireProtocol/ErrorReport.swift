@@ -22,7 +22,7 @@ public struct ErrorReport: Error, Codable, Sendable, Equatable {
 
   /// The stages in the order the sound goes through them.
   public enum Stage: String, Codable, Sendable {
-    case command, queue, resolve, connect, probe, decode, encode, send
+    case command, queue, extract, resolve, connect, probe, decode, encode, send
   }
 
   public init(
@@ -62,7 +62,11 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
   case sourceUnreachable = "source_unreachable"
   case sourceTimeout = "source_timeout"
   case sourceTooLarge = "source_too_large"
+  case notAPicture = "not_a_picture"
+  case extractionFailed = "extraction_failed"
+  case extractorUnavailable = "extractor_unavailable"
   case workersExhausted = "workers_exhausted"
+  case overloaded
   case tooManySessions = "too_many_sessions"
   case queueFull = "queue_full"
   case engineUnavailable = "engine_unavailable"
@@ -75,12 +79,12 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case .noSuchSession, .notFound, .sourceNotFound: 404
     case .invalidState, .superseded, .queueFull: 409
     case .lineTooLong, .sourceTooLarge: 413
-    case .sourceNotAudio: 415
+    case .sourceNotAudio, .notAPicture: 415
     case .sourceEmpty, .sourceCorrupt, .sourceTruncated: 422
     case .internal: 500
     case .unsupported: 501
-    case .sourceUnreachable: 502
-    case .workersExhausted, .tooManySessions, .engineUnavailable: 503
+    case .sourceUnreachable, .extractionFailed: 502
+    case .extractorUnavailable, .workersExhausted, .overloaded, .tooManySessions, .engineUnavailable: 503
     case .sourceTimeout: 504
     }
   }
@@ -88,8 +92,8 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
   var usualSeverity: ErrorReport.Severity {
     switch self {
     case .internal: .fault
-    case .sourceCorrupt, .sourceTruncated, .sourceUnreachable, .sourceTimeout, .workersExhausted,
-      .engineUnavailable:
+    case .sourceCorrupt, .sourceTruncated, .sourceUnreachable, .sourceTimeout, .extractionFailed,
+      .extractorUnavailable, .workersExhausted, .overloaded, .engineUnavailable:
       .suspicious
     default: .common
     }

@@ -6,6 +6,14 @@ public struct SessionSnapshot: Codable, Sendable, Equatable {
   public var buffering: Bool?
   public var url: String?
   public var title: String?
+  public var artist: String?
+  public var album: String?
+  /// A picture: an http(s) URL, or `/artwork?url=…`, a path on both servers.
+  public var artwork: String?
+  /// A stream without an end; absent where it has one.
+  public var live: Bool?
+  /// In the answer to `status` alone: a list of sessions has no room for them.
+  public var chapters: [Chapter]?
   public var durationMilliseconds: Int?
   /// Of the next packet.
   public var positionMilliseconds: Int?
@@ -13,6 +21,8 @@ public struct SessionSnapshot: Codable, Sendable, Equatable {
   public var dueNanoseconds: UInt64?
   public var volume: Double?
   public var loop: Bool?
+  /// Where the play gave one, in kbit/s.
+  public var bitrateKilobits: Int?
   public var codec: String?
   public var passthrough: Bool?
 
@@ -27,8 +37,10 @@ public struct SessionSnapshot: Codable, Sendable, Equatable {
   }
 
   enum CodingKeys: String, CodingKey {
-    case state, buffering, url, title, volume, loop, codec, passthrough
+    case state, buffering, url, title, artist, album, artwork, live, chapters, volume, loop, codec
+    case passthrough
     case sessionID = "session_id"
+    case bitrateKilobits = "bitrate_kbps"
     case durationMilliseconds = "duration_ms"
     case positionMilliseconds = "position_ms"
     case dueNanoseconds = "due_ns"

@@ -26,10 +26,26 @@ public enum WireLimits {
 
   /// Sessions in `hello` itself, so that it stays below an event's limit with the longest URLs; further ones
   /// follow, each as `status`.
-  public static let maximumHelloSessions = 50
+  public static let maximumHelloSessions = 40
+
+  /// A track's chapters; further ones are left out.
+  public static let maximumChapters = 100
+
+  /// A title, an artist, an album, a chapter's title, in Unicode scalars; what is longer is cut.
+  public static let maximumTagScalarCount = 200
+
+  /// Bytes of a picture in one event, before base64.
+  public static let maximumArtworkPieceByteCount = 49_152
+
+  /// The address of a track's picture; a longer one is left out.
+  public static let maximumArtworkURLByteCount = 2_048
 
   /// The most characters of a `request_id`.
   public static let maximumRequestIDLength = 128
+
+  /// The kernel's buffer of a connection between Router and engine (seed `audio-processor-worker-pool.md`).
+  public static let socketBufferByteCount = 65_536
+  public static let socketBufferRange = 4_096...16_777_216
 
   /// One packet's duration, in milliseconds and nanoseconds.
   public static let packetDurationMilliseconds = 20
@@ -37,4 +53,8 @@ public enum WireLimits {
 
   /// A session's linear gain.
   public static let volumeRange = 0.0...10.0
+
+  /// An encoder's bit rate, in kbit/s. Opus has 6 to 510 (RFC 6716, section 2.1.1); at less than 8 there is
+  /// no stereo to speak of.
+  public static let bitrateRange = 8...510
 }

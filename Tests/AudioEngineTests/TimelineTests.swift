@@ -90,12 +90,16 @@ private func read(_ cursor: inout Timeline.Cursor) -> [UInt8]? {
   }
 }
 
+/// Of timelines that say nothing of their source.
+private let anyFreshness = SourceFreshness(mediaRoot: nil, webCacheSeconds: 600)
+
 @Suite struct TimelineStoreTests {
   /// A store whose productions are done at once, each of `packets` packets.
   private func makeStore(limit: Int, packets: Int, made: @escaping @Sendable () -> Void = {}) -> TimelineStore
   {
-    TimelineStore(cacheByteLimit: limit) { timeline, _ in
+    TimelineStore(cacheByteLimit: limit, freshness: anyFreshness) { timeline, store in
       made()
+      store.countProduction()
       var writer = Timeline.Writer(timeline)
       for index in 0..<packets { packet(index).withUnsafeBytes { writer.append($0) } }
       timeline.becomeReady(
@@ -144,7 +148,9 @@ private func read(_ cursor: inout Timeline.Cursor) -> [UInt8]? {
 
   @Test func `a production that nobody waits for is stopped`() throws {
     let seen = Mutex<Timeline?>(nil)
-    let store = TimelineStore(cacheByteLimit: 1 << 20) { timeline, _ in seen.withLock { $0 = timeline } }
+    let store = TimelineStore(cacheByteLimit: 1 << 20, freshness: anyFreshness) { timeline, _ in
+      seen.withLock { $0 = timeline }
+    }
     let lease = try store.acquire(TrackKey(source: .file(path: "a")))
     let timeline = try #require(seen.withLock { $0 })
     #expect(!timeline.isCancelled)
@@ -155,7 +161,8 @@ private func read(_ cursor: inout Timeline.Cursor) -> [UInt8]? {
   }
 
   @Test func `a refused production leaves nothing behind`() {
-    let store = TimelineStore(cacheByteLimit: 1 << 20) { (_, _) throws(ErrorReport) in
+    let store = TimelineStore(cacheByteLimit: 1 << 20, freshness: anyFreshness) {
+      (_, _) throws(ErrorReport) in
       throw ErrorReport(.workersExhausted, "full")
     }
     let error = #expect(throws: ErrorReport.self) { try store.acquire(TrackKey(source: .file(path: "a"))) }

@@ -11,6 +11,7 @@ from media import OGG_OPUS, MediaFolder, tone_clip
 from opus import FRAME, decode
 from processes import Antiphon, Server
 from signals import AMPLITUDE
+from tab import chromium
 
 #: Plays on while other things go wrong.
 REFERENCE = tone_clip(523, 120, OGG_OPUS)
@@ -56,6 +57,13 @@ async def bystander(antiphon, media):
         sound = decode(packet.audio for packet in packets)[:, 0]
         assert_unbroken_tone(sound[5 * FRAME :], 523, AMPLITUDE, "the bystander")
         await listener.command("stop")
+
+
+@pytest.fixture
+async def browser():
+    """Chromium, in which sound may begin before anybody has touched the page."""
+    async with chromium("--autoplay-policy=no-user-gesture-required") as browser:
+        yield browser
 
 
 @pytest.hookimpl(hookwrapper=True)

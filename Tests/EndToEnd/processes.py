@@ -5,6 +5,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import urllib.error
@@ -115,7 +116,9 @@ class Antiphon:
         folder.mkdir(parents=True, exist_ok=True)
         self.engine = Server(
             "AudioEngine",
-            ["--socket", self.socket, "--media-root", str(media), *allowed, *engine_options],
+            # The tests' own virtual environment holds yt-dlp; an option given later takes its place.
+            ["--socket", self.socket, "--media-root", str(media), "--yt-dlp-python", sys.executable]
+            + [*allowed, *engine_options],
             folder / "engine.log",
         )
         self.router = Server("Router", ["--engine-socket", self.socket], folder / "router.log") if router else None

@@ -87,7 +87,8 @@ async def test_the_sound_is_the_files(antiphon, site, new_session, bystander, ki
 async def test_a_redirect_is_followed(antiphon, site, new_session):
     target = http_url(f"{site.url}/files", CLIPS[0].file)
     async with listen(antiphon.router.url, new_session()) as listener:
-        await listener.play(f"{site.url}/to?{target}")
+        ready = await listener.play(f"{site.url}/to?{target}")
+        assert {"resolve", "connect", "probe"} <= ready["timings_ms"].keys(), ready
         await listener.wait_packets(5)
         await listener.command("stop")
         await listener.play(f"{site.url}/to?/files/{CLIPS[0].file}")
@@ -103,6 +104,8 @@ async def test_a_bad_server_is_named(antiphon, site, forbidden_site, new_session
         "hangs": (f"{site.url}/hang", {"source_timeout"}),
         "a page": (f"{site.url}/page", {"source_not_audio"}),
         "empty": (f"{site.url}/empty", {"source_empty"}),
+        "compressed": (f"{site.url}/deflated/{CLIPS[0].file}", {"source_unreachable"}),
+        "trickles": (f"{site.url}/trickle/{CLIPS[0].file}", {"source_timeout"}),
         "refused": ("http://127.0.0.1:1/a.mp3", {"source_unreachable"}),
         "no such name": ("http://nowhere.invalid/a.mp3", {"source_not_found"}),
         "redirects to itself": (f"{site.url}/round", {"source_unreachable"}),
@@ -138,15 +141,16 @@ async def test_a_bad_server_is_named(antiphon, site, forbidden_site, new_session
 
 @pytest.mark.parametrize("kind", ["stall", "cut"])
 async def test_a_transfer_that_breaks_off(antiphon, site, new_session, bystander, kind):
-    """What came is played; then the error; then the end. Of a connection that is cut, AsyncHTTPClient may throw
-    away what it has read and not yet handed on, so that the lower bound is low."""
+    """Of a server without ranges that never sends more than half: what came is played, and all of it, however the
+    connection ended; then the error; then the end."""
     clip = next(clip for clip in CLIPS if clip.encoding is MP3_CBR)
     async with listen(antiphon.router.url, new_session()) as listener:
         await listener.play(f"{site.url}/{kind}/{clip.file}")
-        ended = await listener.wait_event("ended")
+        # Only after it has tried for some seconds.
+        ended = await listener.wait_event("ended", seconds=60)
         assert ended["reason"] == "finished", ended
         count = len(listener.packets(until=listener.index(ended)))
-        assert 25 <= count <= 110, f"{count} packets of half of 200"
+        assert 95 <= count <= 105, f"{count} packets of half of 200"
         codes = {event["code"] for event in listener.events("error", until=listener.index(ended))}
         assert codes and codes <= {"source_timeout", "source_truncated", "source_unreachable"}, codes
 

@@ -2,6 +2,7 @@
 
 from client import listen, request
 from media import FLAC, tone_clip
+from processes import Antiphon
 
 CLIP = tone_clip(440, 20, FLAC)
 OPENING = ["queue", "connect", "probe", "first_packet", "first_frame_out"]
@@ -60,3 +61,22 @@ async def test_why_goes_to_the_asker_alone(antiphon, media, new_session):
         await one.command("stop")
         await other.wait_event("ended")
         assert not other.events("why"), other.events("why")
+
+
+async def test_an_idle_session_is_cleaned_up(tmp_path, media):
+    """Paused for longer than it may be; one that plays stays, and the paused one is told why it ended."""
+    media.path(CLIP)
+    with Antiphon(tmp_path, media.root, engine_options=("--idle-timeout-seconds", "1")) as antiphon:
+        async with listen(antiphon.router.url, "idle") as idle, listen(antiphon.router.url, "busy") as busy:
+            await idle.play(CLIP.url)
+            await busy.play(CLIP.url)
+            paused = await idle.command("pause")
+            ended = await idle.wait_event("ended")
+            assert ended["reason"] == "cleanup" and ended["position_ms"] == paused["position_ms"], ended
+            why = await idle.command("why")
+            assert why["ended"]["reason"] == "cleanup" and "idle" in why["summary"], why
+            await busy.wait_packets(20, since=busy.mark())
+            assert not busy.events("ended"), busy.events("ended")
+            # It can be begun anew where it was.
+            await idle.play(CLIP.url, start_ms=ended["position_ms"])
+            await idle.wait_packets(10, since=idle.mark())

@@ -1,8 +1,10 @@
 """A real HTTP server for the engine to fetch from: one that is good, and one that is everything else."""
 
+import contextlib
 import threading
 import time
 import urllib.parse
+import zlib
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -13,12 +15,22 @@ class WebServer:
     `/files/NAME` with ranges, `/plain/NAME` without; `/missing`, `/gone` and `/broken` are errors; `/hang` never
     answers, `/stall/NAME` sends half and stops, `/cut/NAME` promises all and hangs up halfway, `/slow/NAME` sends
     32 kB a second; `/to?URL` redirects, `/round` redirects to itself.
+
+    `/breaks/NAME` hangs up after every 300,000 bytes. These do wrong once, at half of the file, and right when asked
+    again from there: `/once/NAME` (which knows no ranges), `/stalls/NAME`, `/tears/NAME` (chunked), `/limps/NAME` (503
+    twice), `/ticket/NAME` (redirects to an address that is good for one request). `/chunked/NAME` says no length,
+    `/long/NAME` one too long, `/short/NAME` one too short. `/shifts/NAME` answers another part than asked for,
+    `/grows/NAME` another length, `/changes/NAME` has another file each time, `/trickle/NAME` sends a byte now and
+    then, `/deflated/NAME` compresses.
     """
+
+    BREAK_BYTES = 300_000
 
     def __init__(self, folder: Path, address: str = "127.0.0.1") -> None:
         self.folder = folder
         self.over = threading.Event()
         self.requests: list[str] = []
+        self.ranges: list[str | None] = []
         handler = type("Handler", (_Handler,), {"site": self})
         self._server = ThreadingHTTPServer((address, 0), handler)
         self._server.daemon_threads = True
@@ -49,6 +61,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self.site.requests.append(self.path)
+        self.site.ranges.append(self.headers.get("Range"))
         path, _, query = self.path.partition("?")
         _, kind, *rest = path.split("/")
         name = urllib.parse.unquote("/".join(rest))
@@ -64,6 +77,42 @@ class _Handler(BaseHTTPRequestHandler):
                     self._send_half(name, then_wait=False)
                 case "slow":
                     self._send_slowly(name)
+                case "breaks":
+                    self._send_part(name, stop_after=WebServer.BREAK_BYTES)
+                case "once":
+                    self._send_part(name, ranges=False, stop_after=self._first_half(name))
+                case "stalls":
+                    self._send_part(name, stop_after=self._first_half(name), then_wait=True)
+                case "tears":
+                    self._send_chunks(name, stop_after=self._first_half(name))
+                case "limps":
+                    if self._times_asked() in (2, 3):
+                        self._send(503, b"busy")
+                    else:
+                        self._send_part(name, stop_after=self._first_half(name))
+                case "ticket":
+                    self._redirect(f"/ticket-{self._times_asked()}/{name}")
+                case kind if kind.startswith("ticket-"):
+                    if self._times_asked() > 1:
+                        self._send(403, b"expired")
+                    else:
+                        self._send_part(name, stop_after=self._half(name) if kind == "ticket-1" else None)
+                case "chunked":
+                    self._send_chunks(name)
+                case "long":
+                    self._send_part(name, promised=10_000)
+                case "short":
+                    self._send(200, self._data(name)[: self._half(name)], "application/octet-stream")
+                case "shifts":
+                    self._send_part(name, stop_after=self._half(name), shift=1_000)
+                case "grows":
+                    self._send_part(name, stop_after=self._half(name), promised=self._times_asked() - 1)
+                case "changes":
+                    self._send_part(name, stop_after=self._half(name), etag=f'"{self._times_asked()}"')
+                case "trickle":
+                    self._trickle(name)
+                case "deflated":
+                    self._send(200, zlib.compress(self._data(name)), Content_Encoding="deflate")
                 case "hang":
                     self.site.over.wait()
                 case "to":
@@ -84,6 +133,11 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
 
     do_HEAD = do_GET
+
+    def handle(self) -> None:
+        # The engine hangs up where it wants another part.
+        with contextlib.suppress(ConnectionError):
+            super().handle()
 
     def log_message(self, *_: object) -> None:
         pass
@@ -117,6 +171,82 @@ class _Handler(BaseHTTPRequestHandler):
             Accept_Ranges="bytes",
             Content_Range=f"bytes {begin}-{end}/{len(data)}",
         )
+
+    def _data(self, name: str) -> bytes:
+        return (self.site.folder / name).read_bytes()
+
+    def _half(self, name: str) -> int:
+        return len(self._data(name)) // 2
+
+    def _times_asked(self) -> int:
+        return self.site.requests.count(self.path)
+
+    def _first_half(self, name: str) -> int | None:
+        """Where the first answer breaks off; later ones do not."""
+        return self._half(name) if self._times_asked() == 1 else None
+
+    def _send_part(
+        self,
+        name: str,
+        *,
+        ranges: bool = True,
+        stop_after: int | None = None,
+        then_wait: bool = False,
+        promised: int = 0,
+        shift: int = 0,
+        etag: str = '"constant"',
+    ) -> None:
+        """The file from the byte that is asked for, breaking off after some bytes; `promised` is by how much the
+        length is wrong, `shift` by how much the part is, of any but the first."""
+        data = self._data(name)
+        begin = int(self.headers["Range"].removeprefix("bytes=").partition("-")[0]) if ranges else 0
+        if self.headers.get("If-Range") not in (None, etag):
+            begin, ranges = 0, False
+        if begin >= len(data):
+            self._send(416, b"", Content_Range=f"bytes */{len(data)}")
+            return
+        begin -= min(shift, begin)
+        whole = len(data) + promised
+        self.send_response(206 if ranges else 200)
+        self.send_header("Content-Type", "application/octet-stream")
+        self.send_header("Content-Length", str(whole - begin))
+        self.send_header("ETag", etag)
+        if ranges:
+            self.send_header("Content-Range", f"bytes {begin}-{whole - 1}/{whole}")
+        self.end_headers()
+        self.wfile.write(data[begin:][:stop_after])
+        self.wfile.flush()
+        if then_wait and stop_after is not None:
+            self.site.over.wait()
+        self.close_connection = True
+
+    def _send_chunks(self, name: str, stop_after: int | None = None) -> None:
+        """Without a length; one that breaks off does ranges."""
+        data = self._data(name)
+        begin = int(self.headers["Range"].removeprefix("bytes=").partition("-")[0])
+        if begin and self._times_asked() > 1:
+            self._send_part(name)
+            return
+        self.send_response(200)
+        self.send_header("Content-Type", "application/octet-stream")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.send_header("ETag", '"constant"')
+        self.end_headers()
+        for place in range(0, stop_after or len(data), 10_000):
+            piece = data[place : min(place + 10_000, stop_after or len(data))]
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+        if stop_after is None:
+            self.wfile.write(b"0\r\n\r\n")
+        self.wfile.flush()
+        self.close_connection = True
+
+    def _trickle(self, name: str) -> None:
+        data = self._data(name)
+        self._begin(len(data))
+        for byte in data:
+            if self.site.over.wait(0.1):
+                return
+            self.wfile.write(bytes([byte]))
 
     def _begin(self, length: int) -> None:
         self.send_response(200)

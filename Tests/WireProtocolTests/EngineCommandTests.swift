@@ -18,7 +18,8 @@ import WireProtocol
     let id = try SessionID("guild:1")
     let play = PlayRequest(
       url: "https://a/ü?b=c", startMilliseconds: 40, endMilliseconds: 90, volume: 0.5, loop: true,
-      paused: true)
+      paused: true,
+      bitrateKilobits: 96)
     let actions: [EngineCommand.SessionAction] = [
       .play(play), .prepare(play), .why, .pause, .resume, .stop, .seek(positionMilliseconds: 1234),
       .volume(2), .status,
@@ -29,8 +30,30 @@ import WireProtocol
       #expect(line.last == 0x0A && !line.dropLast().contains(0x0A))
       #expect(try EngineCommand.decode(line.dropLast()) == command)
     }
-    let media = EngineCommand(action: .media(path: "folder"))
-    #expect(try EngineCommand.decode(media.encodedLine().dropLast()) == media)
+    let others: [EngineCommand.Action] = [
+      .media(path: "folder"), .resolve(try ResolveRequest(query: "a song ü", limit: 50)),
+    ]
+    for action in others {
+      let command = EngineCommand(requestID: "r2", action: action)
+      #expect(try EngineCommand.decode(command.encodedLine().dropLast()) == command)
+    }
+  }
+
+  @Test(arguments: [
+    ("query=a+song%20%2B&limit=5", "a song +", 5),
+    ("limit=50&query=http%3A%2F%2Fa%2F%3Fb%3Dc%26d", "http://a/?b=c&d", 50),
+    ("query=a=b", "a=b", 10),
+  ])
+  func `a query is read as forms write it`(text: String, query: String, limit: Int) throws {
+    #expect(try ResolveRequest(httpQuery: text) == ResolveRequest(query: query, limit: limit))
+  }
+
+  @Test(arguments: [
+    nil, "", "query", "query=", "limit=5", "query=a&limit=", "query=a&limit=x",
+  ])
+  func `a query that makes no sense is refused`(text: String?) {
+    let error = #expect(throws: ErrorReport.self) { try ResolveRequest(httpQuery: text) }
+    #expect(error?.code == .invalidCommand)
   }
 
   @Test(arguments: [
@@ -45,6 +68,11 @@ import WireProtocol
     (#"{"type":"pause","session_id":"1234567890123456789012345"}"#, .invalidSessionID, "25 bytes"),
     (#"{"type":"pause","session_id":7}"#, .invalidCommand, "session_id"),
     (#"{"type":"play","session_id":"1"}"#, .invalidCommand, "url"),
+    (#"{"type":"resolve"}"#, .invalidCommand, "query"),
+    (#"{"type":"resolve","query":"  "}"#, .invalidCommand, "query"),
+    (#"{"type":"resolve","query":"a","limit":0}"#, .invalidCommand, "limit"),
+    (#"{"type":"resolve","query":"a","limit":51}"#, .invalidCommand, "limit"),
+    (#"{"type":"resolve","query":"a","limit":1.5}"#, .invalidCommand, "limit"),
     (#"{"type":"play","session_id":"1","url":7}"#, .invalidCommand, "url"),
     (#"{"type":"play","session_id":"1","url":"a","volume":11}"#, .invalidCommand, "volume"),
     (#"{"type":"play","session_id":"1","url":"a","volume":-0.1}"#, .invalidCommand, "volume"),
@@ -52,6 +80,11 @@ import WireProtocol
     (#"{"type":"play","session_id":"1","url":"a","start_ms":80,"end_ms":99}"#, .invalidCommand, "end_ms"),
     (#"{"type":"play","session_id":"1","url":"a","filters":{}}"#, .unsupported, "filters"),
     (#"{"type":"prepare","session_id":"1"}"#, .invalidCommand, "url"),
+    (#"{"type":"play","session_id":"1","url":"a","bitrate_kbps":7}"#, .invalidCommand, "bitrate_kbps"),
+    (#"{"type":"play","session_id":"1","url":"a","bitrate_kbps":511}"#, .invalidCommand, "8 to 510"),
+    (#"{"type":"play","session_id":"1","url":"a","bitrate_kbps":64.5}"#, .invalidCommand, "bitrate_kbps"),
+    (#"{"type":"play","session_id":"1","url":"a","bitrate_kbps":"64"}"#, .invalidCommand, "bitrate_kbps"),
+    (#"{"type":"play","session_id":"1","url":"a","bitrate_kbps":1e300}"#, .invalidCommand, "bitrate_kbps"),
     (#"{"type":"seek","session_id":"1"}"#, .invalidCommand, "position_ms"),
     (#"{"type":"seek","session_id":"1","position_ms":1e300}"#, .invalidCommand, "position_ms"),
     (#"{"type":"volume","session_id":"1","level":"loud"}"#, .invalidCommand, "level"),

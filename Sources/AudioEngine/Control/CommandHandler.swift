@@ -9,13 +9,17 @@ package final class CommandHandler: Sendable {
   private let pacer: Pacer
   private let timelines: TimelineStore
   private let mediaRoot: MediaRoot?
+  private let artwork: ArtworkReader
+  private let resolver: QueryResolver
   /// Blocking work, in order.
   private let queue = DispatchQueue(label: "antiphon.control")
 
-  package init(pacer: Pacer, timelines: TimelineStore, mediaRoot: MediaRoot?) {
+  package init(pacer: Pacer, timelines: TimelineStore, mediaRoot: MediaRoot?, resolver: QueryResolver) {
     self.pacer = pacer
     self.timelines = timelines
     self.mediaRoot = mediaRoot
+    artwork = ArtworkReader(mediaRoot: mediaRoot)
+    self.resolver = resolver
   }
 
   /// Carries a command out; the answer goes to the asker as an event.
@@ -26,6 +30,9 @@ package final class CommandHandler: Sendable {
       acquire(id, request, for: inquiry) { .play($0) }
     case .session(let id, .prepare(let request)):
       acquire(id, request, for: inquiry) { .prepare($0, inquiry) }
+    case .artwork(let url, let offset): piece(of: url, from: offset, for: inquiry)
+    // Not in order with the others: it may take seconds.
+    case .resolve(let request): Task { await resolve(request, for: inquiry) }
     case .session(let id, let action): pacer.post(.command(id, action, inquiry))
     }
   }
@@ -40,7 +47,7 @@ package final class CommandHandler: Sendable {
   /// What the pacer asks for when a session moves to another timeline.
   package func acquireTimeline(for id: SessionID, moveNumber: UInt64, key: TrackKey) {
     queue.async { [pacer, timelines] in
-      let result = Result { () throws(ErrorReport) in try timelines.acquire(key) }
+      let result = Result { () throws(ErrorReport) in try timelines.acquire(key, isContinuation: true) }
       pacer.post(.timelineAcquired(id, moveNumber: moveNumber, result))
     }
   }
@@ -52,13 +59,24 @@ package final class CommandHandler: Sendable {
     do throws(ErrorReport) {
       let source = try MediaSource(request.url)
       let key = TrackKey(
-        source: source, startMilliseconds: request.startMilliseconds, volume: request.volume)
+        source: source, startMilliseconds: request.startMilliseconds, volume: request.volume,
+        bitrateKilobits: request.bitrateKilobits)
       let play = NewPlay(
         id: id, request: request, source: source, lease: try timelines.acquire(key), inquiry: inquiry)
       pacer.post(message(play))
     } catch {
       pacer.post(.answer(EngineEvent(.error(error), sessionID: id), inquiry))
     }
+  }
+
+  private func resolve(_ request: ResolveRequest, for inquiry: Inquiry) async {
+    let body: EngineEvent.Body
+    do throws(ErrorReport) {
+      body = .resolved(try await resolver.resolve(request))
+    } catch {
+      body = .error(error)
+    }
+    pacer.post(.answer(EngineEvent(body), inquiry))
   }
 
   private func list(_ path: String, for inquiry: Inquiry) {
@@ -75,6 +93,37 @@ package final class CommandHandler: Sendable {
       case .success(let listing): .media(listing)
       case .failure(let report): .error(report)
       }
-    pacer.post(.answer(EngineEvent(body), inquiry))
+    answerAside(EngineEvent(body), inquiry)
+  }
+
+  // MARK: Artwork
+
+  /// A whole picture, for an HTTP request.
+  func picture(of url: String) async throws -> Picture {
+    try await withCheckedContinuation { continuation in
+      artwork.read(url) { continuation.resume(returning: $0) }
+    }.get()
+  }
+
+  private func piece(of url: String, from offset: Int, for inquiry: Inquiry) {
+    artwork.read(url) { [self] result in
+      do throws(ErrorReport) {
+        answerAside(EngineEvent(.artwork(try result.get().piece(of: url, from: offset))), inquiry)
+      } catch {
+        answerAside(EngineEvent(.error(error)), inquiry)
+      }
+    }
+  }
+
+  /// Answers what concerns no session. The event is put into words here: it may be large, and the pacer has
+  /// other things to do.
+  private func answerAside(_ event: EngineEvent, _ inquiry: Inquiry) {
+    switch inquiry.asker {
+    case .closure(let answer): answer(event)
+    case .router(let connection):
+      var event = event
+      event.requestID = inquiry.requestID
+      pacer.post(.line(event.encodedLine(), connection))
+    }
   }
 }

@@ -5,7 +5,12 @@ import WireProtocol
 package struct EngineFigures: Sendable {
   let pacer: Pacer
   let timelines: TimelineStore
+  let disk: DiskCache?
   let workers: WorkerPool
+  let extractor: Extractor
+  let permits: CPUPermits
+  let admission: TranscodeAdmission
+  let refusals: RefusalLog
   let startedNanoseconds: UInt64
 
   struct Health: Encodable {
@@ -16,9 +21,18 @@ package struct EngineFigures: Sendable {
     var workersBusy: Int
     var workersMaximum: Int
     var routers: Int
+    var extractor: Extraction
+
+    /// yt-dlp, without which files and direct links still play.
+    struct Extraction: Encodable {
+      var available: Bool
+      var version: String?
+      /// Why pages cannot be played.
+      var message: String?
+    }
 
     enum CodingKeys: String, CodingKey {
-      case status, version, sessions, routers
+      case status, version, sessions, routers, extractor
       case uptimeSeconds = "uptime_s"
       case workersBusy = "workers_busy"
       case workersMaximum = "workers_max"
@@ -28,14 +42,17 @@ package struct EngineFigures: Sendable {
   func health() async -> Health {
     // Asks the pacer: an engine whose pacer does not answer is not healthy.
     let sessions = await pacer.sessions()
+    let extraction = await extractor.figures()
     return Health(
       uptimeSeconds: Int((MonotonicClock.nowNanoseconds - startedNanoseconds) / 1_000_000_000),
       sessions: sessions.count, workersBusy: workers.busyCount, workersMaximum: workers.maximumWorkers,
-      routers: pacer.statistics.current.connections)
+      routers: pacer.statistics.current.connections,
+      extractor: Health.Extraction(
+        available: extraction.problem == nil, version: extraction.version, message: extraction.problem))
   }
 
   /// Prometheus text exposition format, version 0.0.4.
-  func metrics() -> String {
+  func metrics() async -> String {
     let pacing = pacer.statistics.current
     let cache = timelines.statistics
     var text = PrometheusText()
@@ -58,15 +75,72 @@ package struct EngineFigures: Sendable {
     text.gauge("antiphon_engine_workers_busy", "Workers producing", [([:], workers.busyCount)])
     text.gauge(
       "antiphon_engine_jobs_queued", "Productions waiting for a worker", [([:], workers.queuedCount)])
+    text.gauge(
+      "antiphon_engine_workers_waiting", "Workers waiting for the CPU", [([:], permits.waiterCount)])
+    writeAdmission(to: &text)
+    text.counter(
+      "antiphon_engine_refused_commands_total", "Commands that could not be understood", refusals.total)
     text.gauge("antiphon_engine_timelines", "Timelines in memory", [([:], cache.timelines)])
     text.gauge("antiphon_engine_timeline_bytes", "Memory of all timelines", [([:], cache.bytes)])
     text.counter("antiphon_engine_productions_total", "Timelines produced", cache.productions)
     text.counter("antiphon_engine_timeline_hits_total", "Plays served by a timeline there was", cache.hits)
+    addDiskCache(to: &text)
     text.histogram(
       "antiphon_engine_lateness_seconds", "How late a round of the pacer began",
       upperBounds: PacerStatistics.latenessBounds.map { Double($0) / 1e6 }, counts: pacing.latenessCounts,
       sum: Double(pacing.latenessSumMicroseconds) / 1e6)
+    Self.add(await extractor.figures(), to: &text)
     text.process()
     return text.text
+  }
+
+  private static func add(_ extraction: Extractor.Figures, to text: inout PrometheusText) {
+    text.counter("antiphon_engine_extraction_jobs_total", "Questions to yt-dlp", extraction.pool.jobs)
+    text.counter(
+      "antiphon_engine_extraction_failures_total", "Questions without a good answer", extraction.pool.failures
+    )
+    text.counter(
+      "antiphon_engine_extraction_cache_hits_total", "Pages known from before", extraction.cacheHits)
+    text.gauge("antiphon_engine_extractions_cached", "Pages that are known", [([:], extraction.cached)])
+    text.counter(
+      "antiphon_engine_extraction_worker_starts_total", "yt-dlp processes started", extraction.pool.starts)
+    text.counter(
+      "antiphon_engine_extraction_worker_restarts_total", "Of those, after one that died or was killed",
+      extraction.pool.restarts)
+    text.gauge("antiphon_engine_extraction_workers", "yt-dlp processes", [([:], extraction.pool.running)])
+    text.gauge("antiphon_engine_extractions_queued", "Questions that wait", [([:], extraction.pool.queued)])
+  }
+
+  private func writeAdmission(to text: inout PrometheusText) {
+    let figures = admission.statistics
+    text.gauge("antiphon_engine_transcodes", "Transcodes that are not done", [([:], figures.transcodes)])
+    text.gauge(
+      "antiphon_engine_transcode_packet_seconds", "CPU time of a transcoded packet, as measured",
+      [([:], figures.packetSeconds)])
+    text.gauge(
+      "antiphon_engine_transcode_demand_cores", "What those transcodes need in real time",
+      [([:], figures.demandCores)])
+    text.gauge(
+      "antiphon_engine_transcode_capacity_cores", "What they may use before more are refused",
+      [([:], admission.capacityCores)])
+    text.counter(
+      "antiphon_engine_transcodes_refused_total", "Transcodes refused as overloaded", figures.refused)
+  }
+
+  /// All zero where there is none.
+  private func addDiskCache(to text: inout PrometheusText) {
+    let figures = disk?.statistics ?? DiskCache.Statistics()
+    text.gauge("antiphon_engine_disk_cache_files", "Tracks kept on disk", [([:], figures.files)])
+    text.gauge("antiphon_engine_disk_cache_bytes", "Bytes of tracks kept on disk", [([:], figures.bytes)])
+    text.counter("antiphon_engine_disk_cache_hits_total", "Timelines filled from disk", figures.hits)
+    text.counter("antiphon_engine_disk_cache_misses_total", "Timelines that were not there", figures.misses)
+    text.counter("antiphon_engine_disk_cache_writes_total", "Tracks written", figures.writes)
+    text.counter(
+      "antiphon_engine_disk_cache_failures_total", "Tracks that could not be written", figures.failures)
+    text.counter(
+      "antiphon_engine_disk_cache_evictions_total", "Tracks deleted for room", figures.evictions)
+    text.counter(
+      "antiphon_engine_disk_cache_rejections_total", "Tracks deleted as broken or out of date",
+      figures.rejections)
   }
 }

@@ -14,6 +14,7 @@ struct EngineHTTPAPI: Sendable {
   let handler: CommandHandler
   let pacer: Pacer
   let figures: EngineFigures
+  let refusals: RefusalLog
   let requestGuard: RequestGuard
 
   func routes() -> Hummingbird.Router<BasicRequestContext> {
@@ -38,6 +39,14 @@ struct EngineHTTPAPI: Sendable {
       let path = request.uri.queryParameters["path"].map(String.init) ?? ""
       return try Self.response(await handler.answer(to: .media(path: path)))
     }
+    router.get("artwork") { request, _ in
+      let url = request.uri.queryParameters["url"].map(String.init) ?? ""
+      return Self.response(try await handler.picture(of: url), to: request)
+    }
+    router.get("resolve") { request, _ in
+      return try Self.response(
+        await handler.answer(to: .resolve(ResolveRequest(httpQuery: request.uri.query))))
+    }
     router.post("render") { _, _ -> Response in
       throw ErrorReport(.unsupported, "rendering scores is not produced by this version", stage: .command)
     }
@@ -45,7 +54,7 @@ struct EngineHTTPAPI: Sendable {
     router.get("metrics") { _, _ in
       Response(
         status: .ok, headers: [.contentType: "text/plain; version=0.0.4"],
-        body: .init(byteBuffer: ByteBuffer(string: figures.metrics())))
+        body: .init(byteBuffer: ByteBuffer(string: await figures.metrics())))
     }
     return router
   }
@@ -64,6 +73,7 @@ struct EngineHTTPAPI: Sendable {
     do {
       command = try EngineCommand.decode(json, type: name, sessionID: id)
     } catch {
+      refusals.note(error.report, sessionID: id)
       throw error.report
     }
     return try Self.response(await handler.answer(to: command.action))
@@ -79,6 +89,19 @@ struct EngineHTTPAPI: Sendable {
     return Response(
       status: .ok, headers: [.contentType: "application/json"],
       body: .init(byteBuffer: ByteBuffer(bytes: event.encoded())))
+  }
+
+  private static func response(_ picture: Picture, to request: Request) -> Response {
+    var headers = HTTPFields()
+    let kind = picture.kind.rawValue
+    for (name, value) in ArtworkDoor.headers(contentType: kind, entityTag: picture.entityTag) {
+      headers[.init(name)!] = value
+    }
+    guard request.headers[.ifNoneMatch] != picture.entityTag else {
+      return Response(status: .notModified, headers: headers)
+    }
+    return Response(
+      status: .ok, headers: headers, body: .init(byteBuffer: ByteBuffer(bytes: picture.bytes)))
   }
 
   private static func json(_ value: some Encodable) throws -> Response {

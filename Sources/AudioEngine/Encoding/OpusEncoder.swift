@@ -67,4 +67,11 @@ package struct OpusEncoder: ~Copyable {
     }
     return Int(count)
   }
+
+  /// Every packet gets the same number of bytes; without it, each gets what its sound needs.
+  mutating func useConstantRate() throws(ErrorReport) {
+    guard antiphon_opus_set_vbr(encoder, 0) == OPUS_OK else {
+      throw ErrorReport(.internal, "the Opus encoder refuses a constant bit rate", stage: .encode)
+    }
+  }
 }

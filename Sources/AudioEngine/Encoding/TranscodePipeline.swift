@@ -1,14 +1,15 @@
 import CFFmpeg
 import WireProtocol
 
-/// Decodes, resamples, applies the gain, cuts into 20 ms frames and encodes.
+/// Decodes, resamples, applies the volume and limits peaks, cuts into 20 ms frames and encodes.
 struct TranscodePipeline: PacketPipeline, ~Copyable {
   private static let frameValueCount = OpusEncoder.frameSampleCount * Resampler.channelCount
 
   private var decoder: Decoder
   private var resampler: Resampler?
   private var encoder: OpusEncoder
-  private let gain: Float
+  private let volume: Float
+  private var limiter: Limiter
   private let startSeconds: Double
   /// Samples still to be thrown away before the start; nil until the first frame says where it is.
   private var samplesToSkip: Int?
@@ -21,12 +22,13 @@ struct TranscodePipeline: PacketPipeline, ~Copyable {
   private var packetsWritten = 0
 
   init(
-    decoder: consuming Decoder, encoder: consuming OpusEncoder, gain: Double, startMilliseconds: Int,
+    decoder: consuming Decoder, encoder: consuming OpusEncoder, volume: Double, startMilliseconds: Int,
     endSeconds: Double?
   ) {
     self.decoder = decoder
     self.encoder = encoder
-    self.gain = Float(gain)
+    self.volume = Float(volume)
+    limiter = Limiter(volume: self.volume)
     startSeconds = Double(startMilliseconds) / 1000
     samplesToSkip = startMilliseconds == 0 ? 0 : nil
     let length = endSeconds.map { ($0 - Double(startMilliseconds) / 1000) * Double(Resampler.sampleRate) }
@@ -64,6 +66,7 @@ struct TranscodePipeline: PacketPipeline, ~Copyable {
     resampler = nil
     samplesToSkip = nil
     pending.removeAll(keepingCapacity: true)
+    limiter = Limiter(volume: volume)
   }
 
   private mutating func resample(_ frame: UnsafeMutablePointer<AVFrame>) throws(ErrorReport) {
@@ -89,12 +92,14 @@ struct TranscodePipeline: PacketPipeline, ~Copyable {
   }
 
   private mutating func encodeWholeFrames(into writer: inout Timeline.Writer) throws(ErrorReport) {
+    limiter.advance(&pending)
     var offset = 0
-    while pending.count - offset >= Self.frameValueCount {
+    while limiter.finishedCount - offset >= Self.frameValueCount {
       try encode(at: offset, into: &writer)
       offset += Self.frameValueCount
     }
     pending.removeFirst(offset)
+    limiter.removeFirst(offset)
   }
 
   /// At the end: what decoder and resampler still hold, then silence until the encoder's delay is out, so
@@ -107,14 +112,12 @@ struct TranscodePipeline: PacketPipeline, ~Copyable {
     let frame = OpusEncoder.frameSampleCount
     let packetCount = (samplesTaken + encoder.lookaheadSampleCount + frame - 1) / frame
     let missing = (packetCount - packetsWritten) * Self.frameValueCount - pending.count
-    pending.append(contentsOf: repeatElement(0, count: missing))
+    // One block more for the limiter to look at.
+    pending.append(contentsOf: repeatElement(0, count: missing + Limiter.blockValueCount))
     try encodeWholeFrames(into: &writer)
   }
 
   private mutating func encode(at offset: Int, into writer: inout Timeline.Writer) throws(ErrorReport) {
-    if gain != 1 {
-      for index in offset..<offset + Self.frameValueCount { pending[index] *= gain }
-    }
     let count = try pending.withUnsafeBufferPointer { (samples) throws(ErrorReport) in
       try packet.withUnsafeMutableBufferPointer { (packet) throws(ErrorReport) in
         try encoder.encode(samples.baseAddress! + offset, into: packet)

@@ -45,8 +45,34 @@ extension AudioEngineCommand {
     @Option(help: "Bytes that one web source may have.")
     var maxSourceBytes: Int64 = 2 << 30
 
+    @Option(help: "Bytes a second that one web source is read with, 16384 or more.")
+    var maxSourceBytesPerSecond = 20_000_000
+
     @Option(help: "Bytes of produced audio kept in memory, 0 or more.")
     var cacheBytes = 256 << 20
+
+    @Option(help: "The Python of the virtual environment that holds yt-dlp, which pages and searches need.")
+    var ytDlpPython = AudioEngineConfiguration.defaultExtractorPythonPath
+
+    @Option(help: "A folder whose yt-dlp plugins are loaded, which run as code of ours. Repeatable.")
+    var ytDlpPlugins: [String] = []
+
+    @Option(help: "yt-dlp's search that free text is looked for with: ytsearch, scsearch or a plugin's.")
+    var searchPrefix = "ytsearch"
+
+    @Option(help: "Seconds that finding a page's stream may take, 1 to 300.")
+    var extractionTimeoutSeconds = 30
+
+    @Option(help: "Seconds that what came from the web is played again without another look, 0 or more.")
+    var webCacheSeconds = 600
+
+    @Option(help: "A folder in which complete tracks are kept for the next start; none where not given.")
+    var cacheDir: String?
+
+    @Option(help: "Bytes of all files in --cache-dir, 1 or more.")
+    var cacheDirBytes = 4 << 30
+
+    @OptionGroup(title: "Quality and limits") var limits: LimitOptions
 
     @Option(
       help: "trace, debug, info, notice, warning, error or critical.",
@@ -71,8 +97,20 @@ extension AudioEngineCommand {
       guard (1...300).contains(sourceTimeoutSeconds) else {
         throw ValidationError("--source-timeout-seconds takes 1 to 300")
       }
+      guard (1...300).contains(extractionTimeoutSeconds) else {
+        throw ValidationError("--extraction-timeout-seconds takes 1 to 300")
+      }
+      guard !searchPrefix.isEmpty, searchPrefix.allSatisfy({ $0.isASCII && $0.isLetter }) else {
+        throw ValidationError("--search-prefix takes a name such as ytsearch, without number and colon")
+      }
       guard maxSourceBytes > 0, cacheBytes >= 0 else {
         throw ValidationError("--max-source-bytes takes 1 or more, --cache-bytes 0 or more")
+      }
+      guard webCacheSeconds >= 0, cacheDirBytes > 0 else {
+        throw ValidationError("--web-cache-seconds takes 0 or more, --cache-dir-bytes 1 or more")
+      }
+      guard maxSourceBytesPerSecond >= 16_384 else {
+        throw ValidationError("--max-source-bytes-per-second takes 16384 or more")
       }
       guard anonymous || listen.isLoopback else {
         throw ValidationError(
@@ -93,7 +131,16 @@ extension AudioEngineCommand {
       configuration.maximumSessions = maxSessions
       configuration.sourceTimeoutSeconds = sourceTimeoutSeconds
       configuration.maximumSourceByteCount = maxSourceBytes
+      configuration.maximumSourceBytesPerSecond = maxSourceBytesPerSecond
       configuration.cacheByteCount = cacheBytes
+      configuration.extractorPythonPath = ytDlpPython
+      configuration.extractorPluginFolders = ytDlpPlugins
+      configuration.searchPrefix = searchPrefix
+      configuration.extraction.jobSeconds = extractionTimeoutSeconds
+      limits.apply(to: &configuration)
+      configuration.webCacheSeconds = webCacheSeconds
+      configuration.cacheDirectory = cacheDir
+      configuration.cacheDirectoryByteCount = cacheDirBytes
       let logger = Logger(label: "AudioEngine") { _ in StandardErrorLogHandler(level: logLevel) }
       do {
         try await AudioEngineApplication(configuration: configuration, logger: logger).run()

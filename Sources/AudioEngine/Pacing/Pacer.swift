@@ -14,6 +14,8 @@ enum PacerMessage: Sendable {
   case command(SessionID, EngineCommand.SessionAction, Inquiry)
   /// An answer made elsewhere, to be sent in order.
   case answer(EngineEvent, Inquiry)
+  /// An answer that concerns no session, as a line.
+  case line([UInt8], RouterConnection.ID)
   /// A timeline became ready, or failed.
   case timelineChanged(Timeline)
   /// What a session's pending move asked the store for.

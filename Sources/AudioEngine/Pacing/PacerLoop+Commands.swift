@@ -10,6 +10,7 @@ extension PacerLoop {
     case .prepare(let next, let inquiry): prepare(next, inquiry)
     case .command(let id, let action, let inquiry): perform(action, on: id, inquiry)
     case .answer(let event, let inquiry): answer(inquiry, event)
+    case .line(let line, let connection): batch.append(line: line, to: connection)
     case .timelineChanged(let timeline): timelineChanged(timeline)
     case .timelineAcquired(let id, let number, let result): timelineAcquired(id, number, result)
     case .spliced(let id, let number, let packets): spliced(id, cutNumber: number, packets)
@@ -48,13 +49,9 @@ extension PacerLoop {
     snapshot.url = session.request.url
     snapshot.volume = session.volume
     snapshot.loop = session.request.loop
+    snapshot.bitrateKilobits = session.request.bitrateKilobits
     snapshot.positionMilliseconds = session.cursor.positionMilliseconds
-    if let track = session.track {
-      snapshot.title = track.title
-      snapshot.durationMilliseconds = track.durationMilliseconds
-      snapshot.codec = track.codec
-      snapshot.passthrough = track.isPassthrough
-    }
+    if let track = session.track { snapshot.describe(track) }
     if session.nextTick != nil { snapshot.dueNanoseconds = anchor(session).dueNanoseconds }
     if session.bufferingSinceNanoseconds != nil { snapshot.buffering = true }
     return snapshot
@@ -157,9 +154,7 @@ extension PacerLoop {
     timings.connect = journal.milliseconds(of: .connect)
     timings.probe = journal.milliseconds(of: .probe)
     timings.firstPacket = journal.milliseconds(of: .firstPacket)
-    return Ready(
-      url: request.url, title: track.title, durationMilliseconds: track.durationMilliseconds,
-      codec: track.codec, passthrough: track.isPassthrough, timings: timings)
+    return Ready(request, track, timings)
   }
 
   // MARK: Commands
@@ -200,7 +195,10 @@ extension PacerLoop {
     case .stop: cut(session, .stop(inquiry))
     case .seek(let position): try seek(session, to: position, inquiry)
     case .volume(let level): try setVolume(session, level, inquiry)
-    case .status: answer(inquiry, EngineEvent(.status(snapshot(session)), sessionID: session.id))
+    case .status:
+      var snapshot = snapshot(session)
+      snapshot.chapters = session.track?.chapters
+      answer(inquiry, EngineEvent(.status(snapshot), sessionID: session.id))
     case .why: answer(inquiry, EngineEvent(.why(diagnosis(of: session, ended: nil)), sessionID: session.id))
     }
   }

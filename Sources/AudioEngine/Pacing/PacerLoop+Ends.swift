@@ -116,8 +116,9 @@ extension PacerLoop {
     session.next = next
     acquireTimeline(
       session.id, moveCount,
-      TrackKey(source: next.play.source, startMilliseconds: request.startMilliseconds, volume: session.volume)
-    )
+      TrackKey(
+        source: next.play.source, startMilliseconds: request.startMilliseconds, volume: session.volume,
+        bitrateKilobits: request.bitrateKilobits))
   }
 
   func nextAcquired(_ session: Session, _ result: Result<TimelineLease, ErrorReport>) {

@@ -70,7 +70,9 @@ final class Session {
   var idleSinceNanoseconds: UInt64? { pausedSinceNanoseconds ?? bufferingSinceNanoseconds }
 
   func key(startMilliseconds: Int, volume: Double) -> TrackKey {
-    TrackKey(source: source, startMilliseconds: startMilliseconds, volume: volume)
+    TrackKey(
+      source: source, startMilliseconds: startMilliseconds, volume: volume,
+      bitrateKilobits: request.bitrateKilobits)
   }
 
   /// Puts the cursor on another timeline.

@@ -11,13 +11,14 @@ package struct AddressPolicy: Sendable {
   package init(allowed: [IPNetwork]) { self.allowed = allowed }
 
   /// Special-purpose networks (RFC 6890 and its registries): nothing a stranger should reach from here.
-  private static let refused = [
+  package static let refusedNetworks = [
     "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
     "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24",
     "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
     "::/128", "::1/128", "64:ff9b:1::/48", "100::/64", "2001:2::/48", "2001:db8::/32", "fc00::/7",
     "fe80::/10", "fec0::/10", "ff00::/8",
-  ].compactMap(IPNetwork.init)
+  ]
+  private static let refused = refusedNetworks.compactMap(IPNetwork.init)
 
   package func permits(_ address: IPAddress) -> Bool {
     if allowed.contains(where: { $0.contains(address) }) { return true }

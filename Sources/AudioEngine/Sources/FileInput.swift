@@ -18,6 +18,12 @@ final class FileInput: MediaInput {
 
   var isSeekable: Bool { true }
 
+  var identity: SourceIdentity {
+    var status = stat()
+    fstat(descriptor, &status)
+    return SourceIdentity(status)
+  }
+
   func read(into destination: UnsafeMutableRawBufferPointer) throws(ErrorReport) -> Int {
     while true {
       let count = pread(descriptor, destination.baseAddress, destination.count, off_t(offset))
@@ -29,6 +35,13 @@ final class FileInput: MediaInput {
         throw ErrorReport(
           .sourceUnreachable, "the file cannot be read: \(errorText(errno))", stage: .connect)
       }
+    }
+  }
+
+  /// Bytes of a place, fewer at the end or where they cannot be read; reading goes on where it was.
+  func peek(at offset: Int64, byteCount: Int) -> [UInt8] {
+    [UInt8](unsafeUninitializedCapacity: byteCount) { buffer, count in
+      count = max(0, pread(descriptor, buffer.baseAddress, byteCount, off_t(offset)))
     }
   }
 

@@ -34,30 +34,27 @@ final class HTTPTransfer: Sendable {
   private let task = Mutex<Task<Void, Never>?>(nil)
   private let arrived = DispatchSemaphore(value: 0)
 
+  /// The part of the source that is wanted.
+  struct Range {
+    /// The first byte's offset; the part goes to the end.
+    var first: Int64
+    /// What the source was known by: where it is another by now, the whole is sent (`If-Range`).
+    var validator: String?
+  }
+
   /// Starts the request.
-  ///
-  /// - Parameters:
-  ///   - address: the checked address of `host`, to which the connection is pinned.
-  ///   - offset: the first byte wanted.
-  init(
-    url: String, host: String, address: IPAddress, offset: Int64, timeoutSeconds: Int,
-    eventLoopGroup: any EventLoopGroup
-  ) {
-    var configuration = HTTPClient.Configuration(
-      redirectConfiguration: .disallow,
-      timeout: .init(connect: .seconds(Int64(timeoutSeconds))), decompression: .disabled)
-    configuration.dnsOverride = [host: address.description]
-    configuration.httpVersion = .http1Only
-    // A refused connection is told at once; whoever asked may ask again.
-    configuration.connectionPool.retryConnectionEstablishment = false
-    let client = HTTPClient(eventLoopGroup: eventLoopGroup, configuration: configuration)
-    var request = HTTPClientRequest(url: url)
+  init(_ wanted: WebRequest, _ range: Range, client: PinnedClient) {
+    var request = HTTPClientRequest(url: wanted.url)
     request.headers.add(name: "User-Agent", value: "Antiphon/\(WireLimits.softwareVersion)")
+    for header in wanted.headers { request.headers.replaceOrAdd(name: header.name, value: header.value) }
     request.headers.add(name: "Accept-Encoding", value: "identity")
-    if offset > 0 { request.headers.add(name: "Range", value: "bytes=\(offset)-") }
+    request.headers.add(name: "Range", value: "bytes=\(range.first)-")
+    if range.first > 0, let validator = range.validator {
+      request.headers.add(name: "If-Range", value: validator)
+    }
     let task = Task { [self, request] in
       do {
-        let response = try await client.execute(request, deadline: .distantFuture)
+        let response = try await client.http.execute(request, deadline: .distantFuture)
         update {
           $0.head = Head(status: Int(response.status.code), headers: response.headers)
         }
@@ -67,11 +64,10 @@ final class HTTPTransfer: Sendable {
         update { $0.isFinished = true }
       } catch {
         update {
-          $0.failure = Self.report(error, url: url)
+          $0.failure = Self.report(error, url: wanted.url)
           $0.isFinished = true
         }
       }
-      try? await client.shutdown()
     }
     self.task.withLock { $0 = task }
   }
@@ -171,6 +167,19 @@ final class HTTPTransfer: Sendable {
     return ErrorReport(
       .sourceUnreachable, "\(url.prefix(200)) cannot be read: \(String(describing: error).prefix(300))",
       hint: "check the address and try again", stage: .connect)
+  }
+}
+
+extension HTTPTransfer.Head {
+  var contentRange: ContentRange? { headers.first(name: "content-range").flatMap(ContentRange.init) }
+
+  /// What the answer says of the whole.
+  var entity: WebEntity {
+    let byteCount =
+      status == 200 ? headers.first(name: "content-length").flatMap(Int64.init) : contentRange?.total
+    return WebEntity(
+      byteCount: byteCount, etag: headers.first(name: "etag"),
+      lastModified: headers.first(name: "last-modified"))
   }
 }
 

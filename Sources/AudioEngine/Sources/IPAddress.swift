@@ -45,7 +45,7 @@ package struct IPAddress: Hashable, Sendable, CustomStringConvertible {
 }
 
 /// A network in CIDR form: `192.168.0.0/16`, `fd00::/8`; a bare address is a network of one.
-package struct IPNetwork: Hashable, Sendable {
+package struct IPNetwork: Hashable, Sendable, CustomStringConvertible {
   let address: IPAddress
   let prefixLength: Int
 
@@ -60,6 +60,8 @@ package struct IPNetwork: Hashable, Sendable {
     self.address = address
     prefixLength = length
   }
+
+  package var description: String { "\(address)/\(prefixLength)" }
 
   package func contains(_ candidate: IPAddress) -> Bool {
     guard candidate.bytes.count == address.bytes.count else { return false }

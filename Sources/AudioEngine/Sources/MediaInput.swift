@@ -6,8 +6,15 @@ protocol MediaInput: AnyObject {
   var byteCount: Int64? { get }
   /// Whether `seek` works.
   var isSeekable: Bool { get }
+  /// Which bytes these are.
+  var identity: SourceIdentity { get }
   /// Reads up to `destination.count` bytes; 0 at the end. May block, within the source's time limit.
   func read(into destination: UnsafeMutableRawBufferPointer) throws(ErrorReport) -> Int
   /// Goes on reading at a byte offset.
   func seek(to offset: Int64) throws(ErrorReport)
+}
+
+extension MediaInput {
+  /// What has no name of its own is known by when it was read.
+  var identity: SourceIdentity { .fetchedNow }
 }

@@ -41,6 +41,12 @@ package struct MediaRoot: Sendable {
     return input
   }
 
+  /// Which bytes a path leads to now; nil where there are none.
+  package func identity(of relativePath: String) -> SourceIdentity? {
+    var status = stat()
+    return stat("\(path)/\(relativePath)", &status) == 0 ? SourceIdentity(status) : nil
+  }
+
   /// Lists a folder: folders first, then files, by name; what begins with a dot is left out.
   package func list(_ relativePath: String) throws(ErrorReport) -> MediaListing {
     let descriptor = try openDescriptor(relativePath)

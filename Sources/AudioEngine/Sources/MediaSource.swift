@@ -7,7 +7,7 @@ import WireProtocol
 #endif
 
 /// Where a track's bytes come from.
-package enum MediaSource: Hashable, Sendable {
+package enum MediaSource: Hashable, Codable, Sendable {
   /// A file, by its path below the media root.
   case file(path: String)
   /// A direct http or https address.
@@ -25,7 +25,7 @@ package enum MediaSource: Hashable, Sendable {
   /// - Throws: `invalid_source`, naming the scheme that was refused.
   package init(_ text: String) throws(ErrorReport) {
     if text.hasPrefix(Self.fileScheme) {
-      let path = Self.percentDecoded(text.dropFirst(Self.fileScheme.count))
+      let path = PercentEncoding.decoded(text.dropFirst(Self.fileScheme.count))
       guard !path.isEmpty, path.utf8.count <= Self.maximumPathByteCount, path.utf8.allSatisfy({ $0 >= 0x20 })
       else {
         throw Self.invalid("\(text.prefix(200).debugDescription) names no file")
@@ -51,22 +51,6 @@ package enum MediaSource: Hashable, Sendable {
   /// The URL of a file below the media root: what `init` reads back as the same path.
   package static func url(forPath path: String) -> String {
     fileScheme + path.replacing("%", with: "%25")
-  }
-
-  /// `%` and two hexadecimal digits stand for that byte; everything else stands for itself.
-  private static func percentDecoded(_ text: Substring) -> String {
-    var bytes: [UInt8] = []
-    var rest = text.utf8[...]
-    while let byte = rest.popFirst() {
-      let digits = rest.prefix(2).compactMap { Character(Unicode.Scalar($0)).hexDigitValue }
-      if byte == UInt8(ascii: "%"), digits.count == 2 {
-        bytes.append(UInt8(digits[0] * 16 + digits[1]))
-        rest = rest.dropFirst(2)
-      } else {
-        bytes.append(byte)
-      }
-    }
-    return String(decoding: bytes, as: UTF8.self)
   }
 
   private static func invalid(_ message: String) -> ErrorReport {

@@ -4,7 +4,8 @@ import Synchronization
 /// As many permits as cores: a worker holds one while it produces its next second, and gives it back.
 ///
 /// A free permit goes to the timeline that will run dry first, so a track that has just been asked for
-/// starts at once even while others read far ahead.
+/// starts at once even while others read far ahead. One that has less than a second left does not wait for
+/// a permit to be given back in its time: who has enough is asked to.
 package final class CPUPermits: Sendable {
   private struct Waiter {
     let timeline: Timeline
@@ -17,6 +18,8 @@ package final class CPUPermits: Sendable {
   }
 
   private let state: Mutex<State>
+  /// What the neediest waiter had left when it began to wait.
+  private let leastStock = Atomic<Int>(.max)
 
   package init(count: Int) {
     precondition(count > 0)
@@ -35,22 +38,44 @@ package final class CPUPermits: Sendable {
       }
       let turn = DispatchSemaphore(value: 0)
       state.waiters.append(Waiter(timeline: timeline, turn: turn))
+      publishLeastStock(state)
       return turn
     }
     turn?.wait()
   }
 
-  /// Gives the permit to the waiting timeline with the fewest packets ahead; the first to wait wins a tie.
+  /// Whether a timeline that holds a permit should give it back before its time: another has less than a
+  /// second left, and this one a second more than that.
+  package func isNeededMore(than timeline: Timeline) -> Bool {
+    let least = leastStock.load(ordering: .relaxed)
+    return least < Turn.packetCount && timeline.stock > least + Turn.packetCount
+  }
+
+  /// Gives the permit to the waiting timeline with the least stock; the first to wait wins a tie.
   package func release() {
     state.withLock { state in
       let mostUrgent = state.waiters.indices.min {
-        state.waiters[$0].timeline.packetsAhead < state.waiters[$1].timeline.packetsAhead
+        state.waiters[$0].timeline.stock < state.waiters[$1].timeline.stock
       }
       if let mostUrgent {
         state.waiters.remove(at: mostUrgent).turn.signal()
+        publishLeastStock(state)
       } else {
         state.free += 1
       }
     }
   }
+
+  private func publishLeastStock(_ state: borrowing State) {
+    leastStock.store(state.waiters.map(\.timeline.stock).min() ?? .max, ordering: .relaxed)
+  }
+}
+
+extension Timeline {
+  /// What one that is being opened counts for: it comes before all that have more than 200 ms left, and after
+  /// those whose listeners would hear a gap sooner.
+  private static let openingStock = 10
+
+  /// Packets until someone hears nothing.
+  fileprivate var stock: Int { phase == .opening ? Self.openingStock : packetsAhead }
 }

@@ -3,7 +3,7 @@ import Glibc
 import WireProtocol
 
 /// Starts a thread of our own: blocking C calls never run on Swift's cooperative pool.
-enum EngineThread {
+package enum EngineThread {
   /// - Parameters:
   ///   - name: at most 15 bytes, as `top -H` shows it.
   ///   - stackByteCount: the address space set aside; only touched pages cost memory.
@@ -35,9 +35,18 @@ enum EngineThread {
     }
   }
 
-  /// Lets other threads go before the calling one, or no more: 0 to 19. Going back to 0 takes a privilege
-  /// (`CAP_SYS_NICE`) and is left undone without it.
-  static func setNiceness(_ niceness: Int32) { antiphon_set_thread_niceness(niceness) }
+  /// Lets other threads go before the calling one, or no more: 0 to 19.
+  ///
+  /// - Returns: false where a thread without the privilege (`CAP_SYS_NICE`) was to go back to a lower one.
+  @discardableResult
+  package static func setNiceness(_ niceness: Int32) -> Bool { antiphon_set_thread_niceness(niceness) == 0 }
+
+  /// What the calling thread has used.
+  static var cpuNanoseconds: UInt64 {
+    var time = timespec()
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+    return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+  }
 
   private final class Start {
     let name: String

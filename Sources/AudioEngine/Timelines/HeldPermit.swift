@@ -18,11 +18,17 @@ final class HeldPermit {
   /// Whether nothing has been produced yet, so that someone waits for the opening.
   var isOpening: Bool { timeline.phase == .opening }
 
+  /// Where what happens to the production is noted.
+  var journal: StageJournal { timeline.journal }
+
   func acquire() {
     guard !isHeld else { return }
     permits.acquire(for: timeline)
     isHeld = true
   }
+
+  /// Whether another worker's need is greater.
+  var isNeededMore: Bool { permits.isNeededMore(than: timeline) }
 
   func release() {
     guard isHeld else { return }
@@ -32,12 +38,14 @@ final class HeldPermit {
 
   /// A worker waiting for the network holds no permit.
   func pause() {
-    isPaused = isHeld
+    guard isHeld else { return }
+    isPaused = true
     release()
   }
 
   func unpause() {
-    if isPaused { acquire() }
+    guard isPaused else { return }
     isPaused = false
+    acquire()
   }
 }

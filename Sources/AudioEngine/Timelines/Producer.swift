@@ -1,21 +1,11 @@
 import WireProtocol
 
-/// How sound is encoded; the same for every track of the engine.
-package struct EncodingSettings: Sendable {
-  /// 6,000 to 510,000; libopus's variable rate around it.
-  package var bitsPerSecond = 128_000
-  /// 0 to 10.
-  package var complexity = 10
-
-  package init() {}
-}
-
 /// Fills timelines: opens the source, demuxes, decodes or passes through, encodes, appends.
 package struct Producer: Sendable {
-  /// Packets produced between two looks at who needs the CPU more: one second.
-  static let packetsPerPermit = 50
-  /// Of a worker that reads ahead: the pacer, the doors and other programs go first.
+  /// Of a worker that is two seconds ahead: the pacer, the doors and other programs go first. One that is
+  /// not would pass its lateness on to its listeners.
   static let niceness: Int32 = 10
+  static let packetsBeforeNice = 100
   /// Packets there are before a session begins: a producer that is late once leaves no gap at the start.
   /// Four packets more cost about a millisecond.
   static let packetsBeforeReady = 5
@@ -23,28 +13,34 @@ package struct Producer: Sendable {
   /// MP3's bit reservoir).
   static let seekLeadMilliseconds = 250
 
-  let mediaRoot: MediaRoot?
-  let web: WebAccess
+  let opener: SourceOpener
   let permits: CPUPermits
+  let admission: TranscodeAdmission
   let settings: EncodingSettings
+  /// Where complete tracks are kept and looked for; nil for nowhere.
+  let disk: DiskCache?
   /// How far a timeline is read ahead of its furthest session where the cache has no room.
   let readAheadPackets: Int
   /// Whether a timeline may be read further.
   let hasRoom: @Sendable (Timeline) -> Bool
+  /// Called when a timeline has to be produced from its source.
+  let onProduction: @Sendable () -> Void
   /// Called when a timeline became ready, complete or failed.
   let onChange: @Sendable (Timeline) -> Void
 
   package init(
-    mediaRoot: MediaRoot?, web: WebAccess, permits: CPUPermits, settings: EncodingSettings,
-    readAheadPackets: Int, hasRoom: @escaping @Sendable (Timeline) -> Bool,
-    onChange: @escaping @Sendable (Timeline) -> Void
+    opener: SourceOpener, permits: CPUPermits, admission: TranscodeAdmission, settings: EncodingSettings,
+    disk: DiskCache?, readAheadPackets: Int, hasRoom: @escaping @Sendable (Timeline) -> Bool,
+    onProduction: @escaping @Sendable () -> Void, onChange: @escaping @Sendable (Timeline) -> Void
   ) {
-    self.mediaRoot = mediaRoot
-    self.web = web
+    self.opener = opener
     self.permits = permits
+    self.admission = admission
     self.settings = settings
+    self.disk = disk
     self.readAheadPackets = readAheadPackets
     self.hasRoom = hasRoom
+    self.onProduction = onProduction
     self.onChange = onChange
   }
 
@@ -52,51 +48,81 @@ package struct Producer: Sendable {
   ///
   /// - Parameter submittedNanoseconds: when the job was handed to the worker pool.
   package func produce(_ timeline: Timeline, submittedNanoseconds: UInt64) {
-    do {
+    do throws(ErrorReport) {
       EngineThread.setNiceness(0)
       timeline.journal.record(.queue, since: submittedNanoseconds)
-      try run(timeline)
+      guard !timeline.isCancelled else { throw .superseded }
+      let isReplayed = try replay(timeline)
+      if !isReplayed { try run(timeline) }
       timeline.finish(failure: nil)
+      onChange(timeline)
+      if !isReplayed { disk?.store(timeline) }
     } catch {
       timeline.finish(failure: error)
+      onChange(timeline)
     }
-    onChange(timeline)
+  }
+
+  /// Fills a timeline from the disk cache.
+  ///
+  /// - Returns: false where the track is not there.
+  private func replay(_ timeline: Timeline) throws(ErrorReport) -> Bool {
+    guard let disk else { return false }
+    let permit = HeldPermit(permits, timeline: timeline)
+    permit.acquire()
+    let opening = MonotonicClock.nowNanoseconds
+    let firstIndex = timeline.key.startMilliseconds / WireLimits.packetDurationMilliseconds
+    guard var reader = disk.find(timeline.key), firstIndex < reader.header.packetCount else { return false }
+    timeline.becomeOpen(reader.header.identity)
+    timeline.journal.record(.connect, since: opening, "from the disk cache")
+    var writer = Timeline.Writer(timeline)
+    var pace = Pace(
+      details: reader.header.details, since: MonotonicClock.nowNanoseconds, turn: Turn(firstPacket: 0))
+    do throws(UnfitTrackFile) {
+      for _ in 0..<firstIndex { _ = try reader.withNext { _ in } }
+      while try reader.withNext({ writer.append($0) }) {
+        guard !timeline.isCancelled else { break }
+        keep(&pace, writer, after: .goOn, permit: permit) { _, _ in }
+      }
+    } catch {
+      throw ErrorReport(
+        .internal, "the disk cache's copy changed while it was read: \(error.reason)", hint: "play it again")
+    }
+    guard !timeline.isCancelled else { throw .superseded }
+    keep(&pace, writer, after: .ended, permit: permit) { _, _ in }
+    return true
   }
 
   private func run(_ timeline: Timeline) throws(ErrorReport) {
-    guard !timeline.isCancelled else { throw .superseded }
+    onProduction()
     let permit = HeldPermit(permits, timeline: timeline)
-    let opening = MonotonicClock.nowNanoseconds
-    let input = try open(timeline.key.source, permit)
-    timeline.journal.record(.connect, since: opening)
-    permit.acquire()
-    let probing = MonotonicClock.nowNanoseconds
-    var demuxer = try Demuxer(input: input, isCancelled: permit.isCancelled)
-    timeline.journal.record(.probe, since: probing)
+    var source = try opener.open(timeline.key.source, permit)
+    timeline.becomeOpen(source.identity)
     let producing = MonotonicClock.nowNanoseconds
 
     let start = timeline.key.startMilliseconds
     if start > 0 {
-      if let duration = demuxer.durationMilliseconds, start >= duration, !demuxer.isDurationEstimated {
+      if let duration = source.demuxer.durationMilliseconds, start >= duration,
+        !source.demuxer.isDurationEstimated
+      {
         throw Self.behindEnd(start, duration)
       }
-      try demuxer.seek(toMilliseconds: max(0, start - Self.seekLeadMilliseconds))
+      try source.demuxer.seek(toMilliseconds: max(0, start - Self.seekLeadMilliseconds))
     }
     var writer = Timeline.Writer(timeline)
-    let isPassthrough = timeline.key.volume == 1 && demuxer.opusHead.map(OpusPassthrough.fits(head:)) ?? false
-    var details = TrackDetails(
-      title: demuxer.title, durationMilliseconds: demuxer.durationMilliseconds, codec: demuxer.codecName,
-      isPassthrough: isPassthrough)
-    details.isDurationEstimated = demuxer.isDurationEstimated
+    let isPassthrough =
+      timeline.key.allowsPassthrough && source.demuxer.opusHead.map(OpusPassthrough.fits(head:)) ?? false
+    var details = opener.details(of: source, timeline.key.source, isPassthrough: isPassthrough)
 
     if isPassthrough {
       var pipeline = PassthroughPipeline(startMilliseconds: start)
       let end = try drive(
-        &pipeline, &demuxer, &writer, permit: permit, details, since: producing)
+        &pipeline, &source.demuxer, &writer, permit: permit, details, since: producing
+      ) { _, _ in }
       switch end {
-      case .ended: return try checkEnd(demuxer, writer)
-      case .landedBehind: try demuxer.seek(toMilliseconds: 0)
-      case .goOn, .needsTranscoding: demuxer.putBack()
+      case .ended: return try checkEnd(source.demuxer, writer)
+      case .landedBehind: try source.demuxer.seek(toMilliseconds: 0)
+      case .goOn, .needsTranscoding: source.demuxer.putBack()
       }
     }
     // From the start, or from where passing through ended.
@@ -105,72 +131,89 @@ package struct Producer: Sendable {
       details.isPassthrough = false
     }
     var pipeline = TranscodePipeline(
-      decoder: try demuxer.makeDecoder(),
-      encoder: try OpusEncoder(bitsPerSecond: settings.bitsPerSecond, complexity: settings.complexity),
-      gain: timeline.key.volume, startMilliseconds: transcodeStart, endSeconds: demuxer.exactEndSeconds)
+      decoder: try source.demuxer.makeDecoder(),
+      encoder: try OpusEncoder.make(settings, kilobitsPerSecond: timeline.key.bitrateKilobits),
+      volume: timeline.key.volume, startMilliseconds: transcodeStart,
+      endSeconds: source.demuxer.exactEndSeconds)
+    // What is heard already goes on.
+    try admission.enter(timeline, mustEnter: timeline.isContinuation || writer.count > 0) { isWaiting in
+      isWaiting ? permit.release() : permit.acquire()
+    }
+    defer { admission.leave(timeline) }
     var end = try drive(
-      &pipeline, &demuxer, &writer, permit: permit, details, since: producing)
+      &pipeline, &source.demuxer, &writer, permit: permit, details, since: producing,
+      measure: admission.record)
     if end == .landedBehind {
       // An index that led too far: decode from the very start and throw away.
-      try demuxer.seek(toMilliseconds: 0)
+      try source.demuxer.seek(toMilliseconds: 0)
       pipeline.restart()
       end = try drive(
-        &pipeline, &demuxer, &writer, permit: permit, details, since: producing)
+        &pipeline, &source.demuxer, &writer, permit: permit, details, since: producing,
+        measure: admission.record)
     }
     guard end == .ended else {
       throw ErrorReport(
         .sourceCorrupt, "the source has no time stamps to find \(transcodeStart) ms by",
         hint: "play it from its start", stage: .decode)
     }
-    try checkEnd(demuxer, writer)
+    try checkEnd(source.demuxer, writer)
   }
 
-  private func open(_ source: MediaSource, _ permit: HeldPermit) throws(ErrorReport) -> any MediaInput {
-    switch source {
-    case .web(let url): return try HTTPInput(url: url, access: web, permit: permit)
-    case .file(let path):
-      guard let mediaRoot else {
-        throw ErrorReport(
-          .sourceForbidden, "media:\(path): the engine has no media root", hint: "start it with --media-root",
-          stage: .resolve)
-      }
-      return try mediaRoot.open(path)
-    }
-  }
-
-  /// Runs a pipeline, a second a permit, until it ends or wants something else.
+  /// Runs a pipeline, a turn a permit, until it ends or wants something else.
   private func drive(
     _ pipeline: inout some PacketPipeline & ~Copyable, _ demuxer: inout Demuxer,
     _ writer: inout Timeline.Writer, permit: HeldPermit, _ details: TrackDetails,
-    since producing: UInt64
+    since producing: UInt64, measure: (_ packets: Int, _ nanoseconds: UInt64) -> Void
   ) throws(ErrorReport) -> PipelineStep {
-    let timeline = writer.timeline
-    var nextRest = writer.count + Self.packetsPerPermit
+    var pace = Pace(details: details, since: producing, turn: Turn(firstPacket: writer.count))
     while true {
-      guard !timeline.isCancelled else { throw .superseded }
+      guard !writer.timeline.isCancelled else { throw .superseded }
       let step = try pipeline.advance(&demuxer, into: &writer)
-      let isReady = writer.count >= Self.packetsBeforeReady || step != .goOn && writer.count > 0
-      if isReady, timeline.phase == .opening {
-        timeline.journal.record(.firstPacket, since: producing)
-        timeline.becomeReady(details)
-        // Whoever asked has waited until now; from here on it is ahead of its listeners.
-        EngineThread.setNiceness(Self.niceness)
-        onChange(timeline)
-      }
+      keep(&pace, writer, after: step, permit: permit, measure: measure)
       guard case .goOn = step else { return step }
-      if writer.count >= nextRest {
-        nextRest = writer.count + Self.packetsPerPermit
-        permit.release()
-        while !timeline.isCancelled, !hasRoom(timeline) {
-          // It will not be kept, so the pacer frees what has been played, also of a source that never gets
-          // far ahead.
-          timeline.becomeTransient()
-          guard timeline.packetsAhead >= readAheadPackets else { break }
-          timeline.rest()
-        }
-        permit.acquire()
-      }
     }
+  }
+
+  /// Waits while the timeline is far enough ahead and the cache has no room for more.
+  private func restWhileAhead(_ timeline: Timeline) {
+    while !timeline.isCancelled, !hasRoom(timeline) {
+      // It will not be kept, so the pacer frees what has been played, also of a source that never gets far
+      // ahead.
+      timeline.becomeTransient()
+      guard timeline.packetsAhead >= readAheadPackets else { return }
+      timeline.rest()
+    }
+  }
+
+  /// What a production goes by, between its steps.
+  private struct Pace {
+    let details: TrackDetails
+    /// When the first packet was begun.
+    let since: UInt64
+    var turn: Turn
+  }
+
+  /// What follows every step: the track is told ready, and after its turn it lets others have the CPU.
+  private func keep(
+    _ pace: inout Pace, _ writer: borrowing Timeline.Writer, after step: PipelineStep, permit: HeldPermit,
+    measure: (_ packets: Int, _ nanoseconds: UInt64) -> Void
+  ) {
+    let timeline = writer.timeline
+    let isReady = writer.count >= Self.packetsBeforeReady || step != .goOn && writer.count > 0
+    if isReady, timeline.phase == .opening {
+      timeline.journal.record(.firstPacket, since: pace.since)
+      timeline.becomeReady(pace.details)
+      onChange(timeline)
+    }
+    guard step == .goOn, pace.turn.isOver(packetCount: writer.count) || permit.isNeededMore else { return }
+    let cost = pace.turn.cost(packetCount: writer.count)
+    measure(cost.packets, cost.nanoseconds)
+    permit.release()
+    restWhileAhead(timeline)
+    permit.acquire()
+    // Only now: while it waited, its listeners went on.
+    EngineThread.setNiceness(timeline.packetsAhead < Self.packetsBeforeNice ? 0 : Self.niceness)
+    pace.turn = Turn(firstPacket: writer.count)
   }
 
   private static func behindEnd(_ position: Int, _ duration: Int?) -> ErrorReport {

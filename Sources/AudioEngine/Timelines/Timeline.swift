@@ -10,18 +10,22 @@ package final class Timeline: Sendable {
   package let key: TrackKey
   /// What happened on the way to its packets.
   package let journal = StageJournal()
+  /// Asked for by a session that plays already, for its seek, volume or loop.
+  let isContinuation: Bool
   private let publishedCount = Atomic<Int>(0)
   private let furthestIndex = Atomic<Int>(0)
   private let firstRetained = Atomic<Int>(0)
   private let segmentCount = Atomic<Int>(1)
+  private let memory: TimelineMemory
   private let phaseValue = Atomic<UInt8>(Phase.opening.rawValue)
   private let cancelled = Atomic<Bool>(false)
   private let transient = Atomic<Bool>(false)
   private let details = Mutex(Details())
   private let wake = DispatchSemaphore(value: 0)
 
-  // Safe: the writer reads it once, when nothing is published and so nothing can be trimmed; after that only
-  // the pacer's thread (cursors, `trim`) and `deinit` touch it, and `deinit` runs when no cursor is left.
+  // Safe: the writer reads it once, when nothing is published and so nothing can be trimmed, and once more
+  // when all is published and nothing is trimmed (`forEachPacket`); beside that only the pacer's thread
+  // (cursors, `trim`) and `deinit` touch it, and `deinit` runs when no cursor is left.
   private nonisolated(unsafe) var head: PacketSegment
 
   /// How far production is.
@@ -38,16 +42,24 @@ package final class Timeline: Sendable {
 
   struct Details {
     var track: TrackDetails?
+    var identity: SourceIdentity?
     /// Why opening failed, or why production ended before the source's own end.
     var failure: ErrorReport?
   }
 
-  package init(key: TrackKey) {
+  /// - Parameter memory: what its segments are counted in, beside those of others.
+  package init(
+    key: TrackKey, isContinuation: Bool = false, memory: TimelineMemory = TimelineMemory()
+  ) {
     self.key = key
+    self.isContinuation = isContinuation
+    self.memory = memory
+    memory.add(segments: 1)
     head = PacketSegment(firstIndex: 0)
   }
 
   deinit {
+    memory.add(segments: -segmentCount.load(ordering: .relaxed))
     var segment: PacketSegment? = head
     while let current = segment {
       segment = current.next
@@ -59,6 +71,8 @@ package final class Timeline: Sendable {
   /// Packets published so far.
   package var packetCount: Int { publishedCount.load(ordering: .acquiring) }
   var track: TrackDetails? { details.withLock { $0.track } }
+  /// Which bytes it is made of; nil until they are open.
+  package var identity: SourceIdentity? { details.withLock { $0.identity } }
   var failure: ErrorReport? { details.withLock { $0.failure } }
   package var byteCount: Int { segmentCount.load(ordering: .relaxed) * PacketSegment.byteCount }
 
@@ -118,12 +132,16 @@ extension Timeline {
         tail = next
         offset = PacketSegment.firstPacketOffset
         timeline.segmentCount.add(1, ordering: .relaxed)
+        timeline.memory.add(segments: 1)
       }
       offset = tail.append(packet, at: offset)
       count += 1
       timeline.publishedCount.store(count, ordering: .releasing)
     }
   }
+
+  /// The source is open.
+  package func becomeOpen(_ identity: SourceIdentity) { details.withLock { $0.identity = identity } }
 
   /// The track was opened and its first packet is published.
   package func becomeReady(_ track: TrackDetails) {
@@ -136,6 +154,25 @@ extension Timeline {
     details.withLock { $0.failure = failure }
     let phase: Phase = track == nil ? .failed : .complete
     phaseValue.store(phase.rawValue, ordering: .releasing)
+  }
+
+  /// Every packet of a complete timeline, in order. For its producer alone, and not of a transient one, whose
+  /// segments the pacer frees.
+  func forEachPacket(
+    _ body: (UnsafeRawBufferPointer) throws(ErrorReport) -> Void
+  ) throws(ErrorReport) {
+    precondition(phase == .complete && !isTransient)
+    var segment = head
+    var offset = PacketSegment.firstPacketOffset
+    for _ in 0..<packetCount {
+      if segment.packet(at: offset) == nil {
+        segment = segment.next!
+        offset = PacketSegment.firstPacketOffset
+      }
+      let packet = segment.packet(at: offset)!
+      try body(packet)
+      offset += 2 + packet.count
+    }
   }
 
   /// Asks the producer to stop; nobody listens any more.
@@ -259,6 +296,7 @@ extension Timeline {
       head = next
       firstRetained.store(next.firstIndex, ordering: .relaxed)
       segmentCount.subtract(1, ordering: .relaxed)
+      memory.add(segments: -1)
     }
   }
 }

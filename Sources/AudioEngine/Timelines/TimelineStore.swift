@@ -9,6 +9,8 @@ package final class TimelineStore: Sendable {
     var readers: Int
     /// Grows with every use: the smallest is the least recently used.
     var lastUse: UInt64
+    /// Its source has become another: it is played to its end by who hears it, and found no more.
+    var isStale = false
   }
 
   fileprivate struct State {
@@ -20,30 +22,39 @@ package final class TimelineStore: Sendable {
   }
 
   private let state = Mutex(State())
+  private let memory = TimelineMemory()
   private let cacheByteLimit: Int
   private let releases = DispatchQueue(label: "antiphon.releases")
+  private let freshness: SourceFreshness
   private let produce: @Sendable (Timeline, TimelineStore) throws(ErrorReport) -> Void
 
   /// - Parameters:
   ///   - cacheByteLimit: what all timelines together may hold before complete ones are forgotten and
   ///     others are no longer read to their end.
+  ///   - freshness: whether what is kept may be played again.
   ///   - produce: starts a timeline's production on a worker.
   package init(
-    cacheByteLimit: Int, produce: @escaping @Sendable (Timeline, TimelineStore) throws(ErrorReport) -> Void
+    cacheByteLimit: Int, freshness: SourceFreshness,
+    produce: @escaping @Sendable (Timeline, TimelineStore) throws(ErrorReport) -> Void
   ) {
     self.cacheByteLimit = cacheByteLimit
+    self.freshness = freshness
     self.produce = produce
   }
 
   /// The timeline that covers a key's start, an existing one where there is one.
   ///
+  /// - Parameter isContinuation: asked for by a session that plays already.
   /// - Throws: `workers_exhausted`.
-  package func acquire(_ key: TrackKey) throws(ErrorReport) -> TimelineLease {
+  package func acquire(_ key: TrackKey, isContinuation: Bool = false) throws(ErrorReport) -> TimelineLease {
     let family = key.family
+    let isFresh = freshness.check(of: key.source)
     let (timeline, isNew): (Timeline, Bool) = state.withLock { state in
       state.uses += 1
+      state.retireStale(family, isFresh)
       let index = state.entries[family]?.firstIndex {
-        $0.timeline.failure == nil && $0.timeline.covers(positionMilliseconds: key.startMilliseconds)
+        !$0.isStale && $0.timeline.failure == nil
+          && $0.timeline.covers(positionMilliseconds: key.startMilliseconds)
       }
       if let index {
         state.entries[family]![index].readers += 1
@@ -51,10 +62,9 @@ package final class TimelineStore: Sendable {
         state.hits += 1
         return (state.entries[family]![index].timeline, false)
       }
-      let timeline = Timeline(key: key)
+      let timeline = Timeline(key: key, isContinuation: isContinuation, memory: memory)
       state.entries[family, default: []].append(
         Entry(timeline: timeline, readers: 1, lastUse: state.uses))
-      state.productions += 1
       return (timeline, true)
     }
     let lease = TimelineLease(timeline: timeline, store: self)
@@ -85,11 +95,13 @@ package final class TimelineStore: Sendable {
       guard let index = state.entries[family]?.firstIndex(where: { $0.timeline === timeline }) else { return }
       state.entries[family]![index].readers -= 1
       guard state.entries[family]![index].readers == 0 else { return }
-      if timeline.phase != .complete || timeline.isTransient || timeline.failure != nil {
+      if state.entries[family]![index].isStale || timeline.phase != .complete || timeline.isTransient
+        || timeline.failure != nil
+      {
         timeline.cancel()
         state.remove(family, at: index)
       }
-      _ = state.forget(untilBelow: cacheByteLimit)
+      _ = state.forget(untilBelow: cacheByteLimit, of: memory.byteCount)
     }
   }
 
@@ -97,10 +109,13 @@ package final class TimelineStore: Sendable {
   /// complete timelines that nobody hears.
   ///
   /// One timeline is never given more than a quarter of the budget.
-  func hasRoom(for timeline: Timeline) -> Bool {
+  package func hasRoom(for timeline: Timeline) -> Bool {
     guard timeline.byteCount < cacheByteLimit / 4 else { return false }
-    return state.withLock { $0.forget(untilBelow: cacheByteLimit) }
+    return state.withLock { $0.forget(untilBelow: cacheByteLimit, of: memory.byteCount) }
   }
+
+  /// A worker begins to produce a timeline from its source.
+  package func countProduction() { state.withLock { $0.productions += 1 } }
 
   /// Figures for `/metrics`.
   package struct Statistics: Sendable {
@@ -113,15 +128,26 @@ package final class TimelineStore: Sendable {
   package var statistics: Statistics {
     state.withLock { state in
       Statistics(
-        timelines: state.entries.values.reduce(0) { $0 + $1.count }, bytes: state.byteCount,
+        timelines: state.entries.values.reduce(0) { $0 + $1.count }, bytes: memory.byteCount,
         productions: state.productions, hits: state.hits)
     }
   }
 }
 
 extension TimelineStore.State {
-  var byteCount: Int {
-    entries.values.reduce(0) { $0 + $1.reduce(0) { $0 + $1.timeline.byteCount } }
+  /// Has timelines of what a source was found no more. What is still being produced from the web is what the
+  /// source is now.
+  mutating func retireStale(_ family: TrackKey, _ isFresh: (SourceIdentity) -> Bool) {
+    guard let list = entries[family] else { return }
+    for index in list.indices.reversed() {
+      guard let identity = list[index].timeline.identity, !isFresh(identity) else { continue }
+      if case .fetched = identity, list[index].timeline.phase != .complete { continue }
+      if list[index].readers == 0 {
+        remove(family, at: index)
+      } else {
+        entries[family]![index].isStale = true
+      }
+    }
   }
 
   /// The complete timeline without readers whose last use is longest ago.
@@ -136,7 +162,7 @@ extension TimelineStore.State {
   }
 
   /// Forgets least recently used timelines; false where too much is still in use.
-  mutating func forget(untilBelow byteLimit: Int) -> Bool {
+  mutating func forget(untilBelow byteLimit: Int, of byteCount: Int) -> Bool {
     var total = byteCount
     while total >= byteLimit {
       guard let (family, index) = leastRecentlyUsed else { return false }
@@ -149,15 +175,6 @@ extension TimelineStore.State {
   mutating func remove(_ family: TrackKey, at index: Int) {
     entries[family]!.remove(at: index)
     if entries[family]!.isEmpty { entries[family] = nil }
-  }
-}
-
-extension TrackKey {
-  /// The key without its start: timelines of one family differ only in where they begin.
-  fileprivate var family: TrackKey {
-    var family = self
-    family.startMilliseconds = 0
-    return family
   }
 }
 

@@ -5,6 +5,8 @@ import WireProtocol
 /// The worker threads. Each runs one job, a timeline's production, at a time.
 ///
 /// Threads are started when work comes and end after half a minute without any, so an idle engine has none.
+/// A thread whose job has lowered its priority for good, for want of the privilege to raise it, ends with
+/// that job: the next would begin behind every other program.
 package final class WorkerPool: Sendable {
   package typealias Job = @Sendable () -> Void
 
@@ -57,7 +59,7 @@ package final class WorkerPool: Sendable {
       do {
         try EngineThread.start(name: "worker") { [self] in
           job()
-          runJobs()
+          EngineThread.setNiceness(0) ? runJobs() : retire()
         }
       } catch {
         state.withLock { $0.threads -= 1 }
@@ -84,9 +86,26 @@ package final class WorkerPool: Sendable {
       }
       if let job {
         job()
+        guard EngineThread.setNiceness(0) else { return retire() }
       } else if isTimedOut {
         return
       }
+    }
+  }
+
+  /// Ends the calling thread's work; where a job waits, a new thread takes its place.
+  private func retire() {
+    let isReplaced = state.withLock { state in
+      if state.jobs.count > state.idle { return true }
+      state.threads -= 1
+      return false
+    }
+    guard isReplaced else { return }
+    do {
+      try EngineThread.start(name: "worker") { [self] in runJobs() }
+    } catch {
+      // Slower is better than never.
+      runJobs()
     }
   }
 }

@@ -36,10 +36,14 @@ package struct MessageBatch {
   }
 
   package mutating func append(_ event: EngineEvent, to recipient: RouterConnection.ID? = nil) {
+    append(line: event.encodedLine(), of: event.sessionID, to: recipient)
+  }
+
+  /// Appends an event that is a line already.
+  mutating func append(line: [UInt8], of sessionID: SessionID? = nil, to recipient: RouterConnection.ID?) {
     let start = bytes.count
-    bytes.append(contentsOf: event.encodedLine())
-    messages.append(
-      Message(eventOf: event.sessionID, recipient: recipient, range: start..<bytes.count))
+    bytes.append(contentsOf: line)
+    messages.append(Message(eventOf: sessionID, recipient: recipient, range: start..<bytes.count))
     if recipient != nil { hasRecipients = true }
   }
 

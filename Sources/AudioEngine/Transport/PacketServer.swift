@@ -10,18 +10,25 @@ package final class PacketServer: Sendable {
 
   private let path: String
   private let descriptor: Int32
+  private let bufferByteCount: Int
   private let pacer: Pacer
   private let handler: CommandHandler
+  private let refusals: RefusalLog
   private let logger: Logger
   private let connectionCount = Atomic<Int>(0)
 
   /// Makes the socket, mode 0600, in a folder made if need be.
   ///
   /// - Throws: `internal`, naming the path and what to do, where another engine has it or it cannot be made.
-  package init(path: String, pacer: Pacer, handler: CommandHandler, logger: Logger) throws(ErrorReport) {
+  package init(
+    path: String, bufferByteCount: Int, pacer: Pacer, handler: CommandHandler, refusals: RefusalLog,
+    logger: Logger
+  ) throws(ErrorReport) {
     self.path = path
+    self.bufferByteCount = bufferByteCount
     self.pacer = pacer
     self.handler = handler
+    self.refusals = refusals
     self.logger = logger
     descriptor = try Self.listen(on: path)
   }
@@ -52,7 +59,7 @@ package final class PacketServer: Sendable {
   }
 
   private func admit(_ accepted: Int32) {
-    let connection = RouterConnection(descriptor: accepted)
+    let connection = RouterConnection(descriptor: accepted, bufferByteCount: bufferByteCount)
     let user = antiphon_peer_user(accepted)
     guard user == Int64(geteuid()) else {
       logger.warning("a peer of user \(user) was refused on \(path): this engine runs as \(geteuid())")
@@ -97,7 +104,7 @@ package final class PacketServer: Sendable {
   }
 
   private func refuse(_ error: CommandError, on connection: RouterConnection) {
-    logger.warning("a command was refused: \(error.report)")
+    refusals.note(error.report, sessionID: error.sessionID)
     pacer.post(
       .answer(
         EngineEvent(.error(error.report), sessionID: error.sessionID),

@@ -12,8 +12,6 @@ package final class RouterConnection: Sendable {
   }
 
   private static let lastNumber = Atomic<UInt64>(0)
-  /// The kernel's buffer (seed `audio-processor-worker-pool.md`, "Resource Limits").
-  private static let sendBufferByteCount: Int32 = 65_536
   private static let sendFlags = Int32(Glibc.MSG_DONTWAIT) | Int32(Glibc.MSG_NOSIGNAL)
   private static let readByteCount = 16_384
 
@@ -21,11 +19,15 @@ package final class RouterConnection: Sendable {
   let descriptor: Int32
 
   /// Takes the descriptor over.
-  init(descriptor: Int32) {
+  ///
+  /// - Parameter bufferByteCount: of the kernel's buffers, each way.
+  init(descriptor: Int32, bufferByteCount: Int) {
     self.descriptor = descriptor
     id = ID(number: Self.lastNumber.add(1, ordering: .relaxed).newValue)
-    var size = Self.sendBufferByteCount
-    setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &size, socklen_t(MemoryLayout<Int32>.size))
+    var size = Int32(bufferByteCount)
+    for option in [SO_SNDBUF, SO_RCVBUF] {
+      setsockopt(descriptor, SOL_SOCKET, option, &size, socklen_t(MemoryLayout<Int32>.size))
+    }
   }
 
   deinit { close(descriptor) }

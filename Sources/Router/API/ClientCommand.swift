@@ -54,10 +54,16 @@ package struct ClientCommand: Sendable, Equatable {
     }
     do {
       let command = try EngineCommand.decode(json, type: type, sessionID: sessionID)
-      return ClientCommand(requestID: command.requestID, .engine(command.action))
+      guard case .artwork = command.action else {
+        return ClientCommand(requestID: command.requestID, .engine(command.action))
+      }
     } catch {
       throw Refusal(error.report, requestID: error.requestID)
     }
+    throw Refusal(
+      ErrorReport(
+        .invalidCommand, "a cover comes over HTTP alone", hint: "GET /artwork?url=media:…", stage: .command),
+      requestID: fields.requestID)
   }
 
   /// What an answer needs even where another field is wrong.

@@ -43,7 +43,12 @@ struct DoorMiddleware: RouterMiddleware {
   }
 
   private static func response(for refusal: Refusal) -> Response {
-    .json(JSON.encode(refusal.report), status: HTTPResponse.Status(code: refusal.status))
+    var response = Response.json(
+      JSON.encode(refusal.report), status: HTTPResponse.Status(code: refusal.status))
+    if response.status == .serviceUnavailable {
+      response.headers[.retryAfter] = String(RouterLimits.retryAfterSeconds)
+    }
+    return response
   }
 
   private func refusal(_ error: any Error, _ request: Request) -> Refusal {

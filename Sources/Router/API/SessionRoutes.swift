@@ -32,6 +32,9 @@ struct SessionRoutes {
       let path = request.uri.queryParameters.get("path") ?? ""
       return try await answer(ClientCommand(.engine(.media(path: path))))
     }
+    router.get("api/v1/resolve") { request, _ in
+      return try await answer(ClientCommand(.engine(.resolve(ResolveRequest(httpQuery: request.uri.query)))))
+    }
   }
 
   private func sessionID(_ context: RouterRequestContext) throws -> SessionID {
@@ -58,10 +61,10 @@ struct SessionRoutes {
     switch try await plane.ask(command) {
     case .queue(_, let view): .json(JSON.encode(view))
     case .event(let event):
-      if case .media(let listing) = event.body {
-        .json(JSON.encode(listing))
-      } else {
-        .json(event.encoded())
+      switch event.body {
+      case .media(let listing): .json(JSON.encode(listing))
+      case .resolved(let resolution): .json(JSON.encode(resolution))
+      default: .json(event.encoded())
       }
     // Not reachable: no path is a ping.
     case .pong: Response(status: .noContent)
@@ -70,7 +73,7 @@ struct SessionRoutes {
 
   private func list() async throws -> Response {
     let sessions = try await plane { plane in
-      plane.store.sessions.values.map(SessionDetail.init).sorted {
+      plane.store.sessions.values.map(SessionDetail.init).map(\.withoutChapters).sorted {
         $0.session.sessionID.description < $1.session.sessionID.description
       }
     }
@@ -97,6 +100,13 @@ private struct SessionDetail: Encodable, Sendable {
     self.session = session.snapshot
     queue = session.queue.view
     listeners = session.listenerCount
+  }
+
+  /// For a list of many.
+  var withoutChapters: SessionDetail {
+    var detail = self
+    detail.session.chapters = nil
+    return detail
   }
 
   private enum Key: String, CodingKey {

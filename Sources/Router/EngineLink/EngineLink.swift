@@ -28,6 +28,7 @@ final class EngineLink {
   }
 
   private let path: String
+  private let socketBufferByteCount: Int
   private let eventLoop: any EventLoop
   private let logger: Logger
   private let statistics: RouterStatistics
@@ -38,10 +39,11 @@ final class EngineLink {
   private(set) var status = EngineStatus.away("no engine has been connected yet")
 
   init(
-    path: String, eventLoop: any EventLoop, store: SessionStore, delegate: any EngineLinkDelegate,
-    logger: Logger
+    path: String, socketBufferByteCount: Int, eventLoop: any EventLoop, store: SessionStore,
+    delegate: any EngineLinkDelegate, logger: Logger
   ) {
     self.path = path
+    self.socketBufferByteCount = socketBufferByteCount
     self.eventLoop = eventLoop
     self.store = store
     self.delegate = delegate
@@ -100,6 +102,8 @@ final class EngineLink {
         value: .init(
           low: RouterLimits.engineOutboundByteCount / 2, high: RouterLimits.engineOutboundByteCount)
       )
+      .channelOption(.socketOption(.so_sndbuf), value: SocketOptionValue(socketBufferByteCount))
+      .channelOption(.socketOption(.so_rcvbuf), value: SocketOptionValue(socketBufferByteCount))
       .channelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
           let handler = EngineLinkHandler(link: link.value, store: link.value.store)

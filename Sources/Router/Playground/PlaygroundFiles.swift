@@ -1,6 +1,7 @@
 import HTTPTypes
 import Hummingbird
 import Logging
+import WireProtocol
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -18,10 +19,11 @@ package struct PlaygroundFiles: Sendable {
     package var entityTag: String
   }
 
-  /// Scripts, styles and workers of ours alone; sound from memory; our own WebSocket.
+  /// Scripts, styles and workers of ours alone; sound from memory; our own WebSocket; the pictures that
+  /// other sites have for their music.
   private static let contentSecurityPolicy =
     "default-src 'self'; frame-ancestors 'none'; media-src 'self' blob:; connect-src 'self' ws: wss:; worker-src 'self' blob:; "
-    + "img-src 'self' data:; style-src 'self' 'unsafe-inline'"
+    + "img-src 'self' data: https:; style-src 'self' 'unsafe-inline'"
 
   /// By path below the root: `index.html`, `js/player.js`.
   package let files: [String: File]
@@ -35,7 +37,7 @@ package struct PlaygroundFiles: Sendable {
       guard FileManager.default.fileExists(atPath: full, isDirectory: &isFolder), !isFolder else { continue }
       guard let bytes = FileManager.default.contents(atPath: full).map(Array.init) else { continue }
       files[path] = File(
-        bytes: bytes, contentType: Self.contentType(of: path), entityTag: Self.entityTag(of: bytes))
+        bytes: bytes, contentType: Self.contentType(of: path), entityTag: ContentHash.entityTag(bytes))
     }
     self.files = files
   }
@@ -85,12 +87,5 @@ package struct PlaygroundFiles: Sendable {
     case "txt", "md": "text/plain; charset=utf-8"
     default: "application/octet-stream"
     }
-  }
-
-  /// FNV-1a, 64 bits: tells versions of our own files apart.
-  private static func entityTag(of bytes: [UInt8]) -> String {
-    var hash: UInt64 = 0xCBF2_9CE4_8422_2325
-    for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
-    return "\"\(String(hash, radix: 16))\""
   }
 }

@@ -12,6 +12,8 @@ final class RoutedSession {
 
   /// It played, and the engine that played it is gone: it is to be played again.
   var isLost = false
+  /// Why the track that was being opened is about to end: the engine can carry no more now.
+  var overload: ErrorReport?
   /// Since when nobody hears it and nothing plays.
   var abandonedSince: NIODeadline?
 
@@ -39,8 +41,10 @@ final class RoutedSession {
   var isUnused: Bool { isIdle && listenerCount == 0 && queue.isEmpty }
   var isAbandoned: Bool { isIdle && listenerCount == 0 }
   var title: String? { playback.title }
-  /// Whether a play of this session came without its volume and loop, so that they must be asked for.
-  var isPlaybackIncomplete: Bool { playback.state != .idle && playback.volume == nil }
+  /// `hello` names a session without its chapters, so that they must be asked for.
+  var lacksChapters: Bool {
+    (playback.state == .streaming || playback.state == .paused) && playback.chapters == nil
+  }
 
   /// The session object, with the place of the next packet.
   var snapshot: SessionSnapshot {
@@ -146,6 +150,11 @@ final class RoutedSession {
     return wantedVolume
   }
 
+  func takeOverload() -> ErrorReport? {
+    defer { overload = nil }
+    return overload
+  }
+
   /// Remembers what a play of ours asks for, which the engine's events do not repeat.
   func asked(toPlay request: PlayRequest, requestID: String) {
     requestedPlay = request
@@ -184,7 +193,7 @@ final class RoutedSession {
       ring.removeAll()
       isLost = false
       playback = SessionSnapshot(sessionID: id, state: .idle)
-    case .hello, .prepared, .stuck, .media, .why, .error: break
+    case .hello, .prepared, .stuck, .media, .artwork, .resolved, .why, .error: break
     }
   }
 
@@ -193,7 +202,8 @@ final class RoutedSession {
     guard playback.state != .idle, let url = playback.url else { return nil }
     return PlayRequest(
       url: url, startMilliseconds: continuationMilliseconds(of: url), volume: volume,
-      loop: playback.loop ?? false, paused: playback.state == .paused)
+      loop: playback.loop ?? false, paused: playback.state == .paused,
+      bitrateKilobits: playback.bitrateKilobits)
   }
 
   private func continuationMilliseconds(of url: String) -> Int {
@@ -207,7 +217,9 @@ final class RoutedSession {
   }
 
   private func describe(_ snapshot: SessionSnapshot) {
+    let chapters = snapshot.url == playback.url ? playback.chapters : nil
     playback = snapshot
+    playback.chapters = snapshot.chapters ?? chapters
     volume = snapshot.volume ?? volume
   }
 
@@ -222,12 +234,21 @@ final class RoutedSession {
     volume = request.volume
     playback.volume = request.volume
     playback.loop = request.loop
+    playback.bitrateKilobits = request.bitrateKilobits
     playback.positionMilliseconds = request.startMilliseconds
   }
 
   private func opened(_ ready: Ready) {
     playback.url = ready.url
     playback.title = ready.title
+    playback.artist = ready.artist
+    playback.album = ready.album
+    playback.artwork = ready.artwork
+    playback.live = ready.live
+    playback.chapters = ready.chapters ?? []
+    playback.volume = ready.volume ?? playback.volume
+    playback.loop = ready.loop ?? playback.loop
+    volume = wantedVolume ?? ready.volume ?? volume
     playback.durationMilliseconds = ready.durationMilliseconds
     playback.codec = ready.codec
     playback.passthrough = ready.passthrough

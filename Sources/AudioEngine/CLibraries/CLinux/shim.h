@@ -26,10 +26,11 @@ static inline int64_t antiphon_peer_user(int fd) {
 static inline int antiphon_eventfd(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
 // Wakes of the calling thread are not delayed to be merged with others (prctl(2)).
 static inline void antiphon_set_exact_wakeups(void) { prctl(PR_SET_TIMERSLACK, 1UL); }
-// Lets other threads go before the calling one; on Linux niceness belongs to the thread.
-static inline void antiphon_set_thread_niceness(int niceness) {
+// Lets other threads go before the calling one; on Linux niceness belongs to the thread. Not 0 where that is
+// not allowed.
+static inline long antiphon_set_thread_niceness(int niceness) {
   const int process = 0;  // PRIO_PROCESS; with a thread's number, that thread.
-  syscall(SYS_setpriority, process, syscall(SYS_gettid), niceness);
+  return syscall(SYS_setpriority, process, syscall(SYS_gettid), niceness);
 }
 // Lets the calling thread go before all ordinary ones: round robin among real-time threads, or a better
 // niceness where that is not allowed, or neither. (sched(7); the kernel keeps 5 % of a core for others.)

@@ -7,6 +7,9 @@
 static inline int antiphon_opus_set_bitrate(OpusEncoder *encoder, opus_int32 bitsPerSecond) {
   return opus_encoder_ctl(encoder, OPUS_SET_BITRATE(bitsPerSecond));
 }
+static inline int antiphon_opus_set_vbr(OpusEncoder *encoder, opus_int32 isVariable) {
+  return opus_encoder_ctl(encoder, OPUS_SET_VBR(isVariable));
+}
 static inline int antiphon_opus_set_complexity(OpusEncoder *encoder, opus_int32 complexity) {
   return opus_encoder_ctl(encoder, OPUS_SET_COMPLEXITY(complexity));
 }

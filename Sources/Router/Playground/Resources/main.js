@@ -1,20 +1,23 @@
 // The playground: finds the session, chooses a player, and ties the views to them.
 
 import { findSession } from './session/identity.js';
+import { KnownTracks } from './session/known-tracks.js';
 import { Snapshot } from './session/snapshot.js';
 import { ElementPlayer, canPlayOgg } from './sound/player-element.js';
 import { WebCodecsPlayer, whyUnavailable } from './sound/player-webcodecs.js';
 import { byId } from './view/elements.js';
+import { Finder } from './view/finder.js';
 import { Library } from './view/library.js';
 import { Notices } from './view/notices.js';
 import { NowPlaying } from './view/now-playing.js';
+import { PlayOptions } from './view/play-options.js';
 import { QueueView } from './view/queue.js';
 import { ShareButton } from './view/share.js';
-import { SourceForm } from './view/source-form.js';
 import { Spectrum } from './view/spectrum.js';
 import { Statistics } from './view/statistics.js';
 import { Transport } from './view/transport.js';
 import { Welcome } from './view/welcome.js';
+import { WhyPanel } from './view/why.js';
 import { offerWindowAPI } from './window-api.js';
 
 const STATISTICS_INTERVAL_MS = 250;
@@ -23,6 +26,7 @@ const UNREMARKABLE = new Set(['superseded']);
 
 const session = await findSession();
 const snapshot = new Snapshot();
+const known = new KnownTracks();
 /** Optimistic, so that the first moment does not look like trouble. */
 let isConnected = true;
 const notices = new Notices();
@@ -30,12 +34,14 @@ const player = await choosePlayer();
 
 const transport = new Transport({ ask, player, playSomething });
 const nowPlaying = new NowPlaying();
-const queueView = new QueueView(ask);
+const queueView = new QueueView(ask, known);
+const options = new PlayOptions();
 const library = new Library({ play, queue });
 const welcome = new Welcome(play);
 const spectrum = new Spectrum(byId('spectrum'), player.output);
 const statistics = new Statistics();
-new SourceForm({ play, queue });
+new Finder({ play, queue }, known, notices);
+new WhyPanel({ session, facts, allow: () => player.resumeSound(), unmute: () => transport.setMuted(false) });
 new ShareButton(session, notices);
 
 start();
@@ -85,8 +91,7 @@ async function start() {
 function onEvent(event) {
   snapshot.apply(event);
   if (event.type === 'error' && !UNREMARKABLE.has(event.code)) notices.error(event);
-  // What somebody else has played may be at another volume, which `ready` does not say; the answer is for us alone.
-  if (event.type === 'ready' && !event.request_id) player.send({ type: 'status' });
+  if (event.type === 'ready') known.learn(event);
   if (event.type === 'session') notices.clearConnectionErrors();
   if ((event.type === 'session' || event.type === 'engine') && snapshot.engine.connected) {
     library.openIfMissing();
@@ -118,7 +123,7 @@ async function ask(command) {
 }
 
 function play(url) {
-  return ask({ type: 'play', url, volume: transport.volume });
+  return ask({ type: 'play', url, volume: transport.volume, ...options.fields });
 }
 
 function queue(url) {
@@ -130,6 +135,16 @@ function playSomething() {
   const url = snapshot.url ?? welcome.firstURL ?? library.firstURL;
   if (url) play(url);
   else byId('source-url').focus();
+}
+
+/** What `examineSilence` goes by. */
+function facts() {
+  const { framesReceived, bufferedMs, player: name } = player.stats();
+  return {
+    connected: isConnected, engine: snapshot.engine, state: snapshot.state, buffering: snapshot.buffering,
+    isAllowed: player.output.isAllowed, muted: player.output.muted, volume: snapshot.volume, framesReceived, bufferedMs,
+    rms: player.output.rms(), player: name, session,
+  };
 }
 
 function render() {

@@ -9,8 +9,16 @@ export class Snapshot {
   /** Whether anything of `url` was there to be heard. */
   hasPlayed = false;
   title = null;
+  artist = null;
+  album = null;
+  /** An address of a picture, as the server gave it. */
+  artwork = null;
+  live = false;
+  /** Of `{start_ms, title}`. */
+  chapters = [];
   durationMs = null;
   volume = 1;
+  loop = false;
   codec = null;
   passthrough = false;
   /** Where the track was when the last event spoke of it; the player knows better while sound comes. */
@@ -45,10 +53,9 @@ export class Snapshot {
         this.state = 'streaming';
         if (event.url !== this.url) this.#newTrack(event.url);
         this.hasPlayed = true;
-        this.title = event.title ?? null;
-        this.durationMs = event.duration_ms ?? null;
-        this.codec = event.codec ?? null;
-        this.passthrough = event.passthrough ?? false;
+        this.volume = event.volume ?? this.volume;
+        this.#describe(event);
+        this.chapters = event.chapters ?? [];
         break;
       case 'playing':
       case 'resumed':
@@ -78,12 +85,23 @@ export class Snapshot {
   #newTrack(url) {
     this.url = url;
     this.hasPlayed = false;
-    this.title = null;
-    this.durationMs = null;
-    this.codec = null;
-    this.passthrough = false;
+    this.#describe({});
+    this.chapters = [];
     this.positionMs = 0;
     this.buffering = false;
+  }
+
+  /** What `ready` and a session object say of the track. */
+  #describe(track) {
+    this.title = track.title ?? null;
+    this.artist = track.artist ?? null;
+    this.album = track.album ?? null;
+    this.artwork = track.artwork ?? null;
+    this.live = track.live ?? false;
+    this.durationMs = track.duration_ms ?? null;
+    this.loop = track.loop ?? false;
+    this.codec = track.codec ?? null;
+    this.passthrough = track.passthrough ?? false;
   }
 
   #take(session) {
@@ -95,12 +113,12 @@ export class Snapshot {
       this.positionMs = 0;
       return;
     }
+    const isSame = session.url === this.url;
     this.url = session.url ?? this.url;
     this.hasPlayed = session.state !== 'extracting';
-    this.title = session.title ?? null;
-    this.durationMs = session.duration_ms ?? null;
-    this.codec = session.codec ?? null;
-    this.passthrough = session.passthrough ?? false;
+    this.#describe(session);
+    // Not every session object has them.
+    this.chapters = session.chapters ?? (isSame ? this.chapters : []);
     this.positionMs = session.position_ms ?? 0;
   }
 }

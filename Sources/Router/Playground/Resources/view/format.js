@@ -18,6 +18,12 @@ export function spokenTime(ms) {
   return parts.map(([count, unit]) => `${count} ${unit}${count === 1 ? '' : 's'}`).join(' ');
 }
 
+/** 4.237 → "4.2 ms"; 1234 → "1.23 s". */
+export function millisecondsLabel(ms) {
+  if (Math.abs(ms) < 10) return `${ms.toFixed(1)} ms`;
+  return Math.abs(ms) < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(ms < 10_000 ? 2 : 1)} s`;
+}
+
 /** 2240877 → "2.2 MB". */
 export function sizeLabel(bytes) {
   if (bytes === undefined) return '';
@@ -32,7 +38,7 @@ export const countLabel = (count) => String(count).replace(/\B(?=(\d{3})+$)/g, '
 export function fileTitle(name) {
   const stem = name.replace(/\.[A-Za-z0-9]{1,5}$/, '') || name;
   const spaced = stem.includes(' ') ? stem : stem.replace(/[-_]+/g, ' ').trim() || stem;
-  return spaced.charAt(0).toUpperCase() + spaced.slice(1);
+  return capitalized(spaced);
 }
 
 /** "two-choirs.flac" → "FLAC". */
@@ -51,6 +57,11 @@ export function sourcePlace(url) {
   const folder = pathOf(url).split('/').slice(0, -1).join(' / ');
   return folder || 'Library';
 }
+
+/** With a capital at its beginning and one full stop at its end. */
+export const sentence = (text) => (text ? `${capitalized(text).replace(/\.$/, '')}.` : '');
+
+export const capitalized = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** A hint without what is meant for programmers: "the Router keeps trying; GET /health says when it is back". */
 export const hintForPeople = (hint = '') =>

@@ -1,6 +1,6 @@
 // The media root's folders and files.
 
-import { listMedia } from '../session/media.js';
+import { listMedia } from '../session/rest.js';
 import { byId, icon, iconButton, make } from './elements.js';
 import { fileKind, fileTitle, hintForPeople, sizeLabel } from './format.js';
 

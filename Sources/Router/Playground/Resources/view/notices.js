@@ -1,7 +1,7 @@
 // What the page says about trouble: a banner while a connection is gone, and messages that pass.
 
 import { byId, iconButton, make, setText } from './elements.js';
-import { hintForPeople } from './format.js';
+import { capitalized, hintForPeople, sentence } from './format.js';
 
 const SHOWN_MS = 9000;
 const MAX_SHOWN = 3;
@@ -46,7 +46,7 @@ export class Notices {
 
   showEngine({ connected, message }) {
     const text = connected ? '' : 'The audio engine is away; '
-      + `what was playing goes on by itself when it is back.${message ? ` (${sentence(message.replace(/\.$/, ''))}.)` : ''}`;
+      + `what was playing goes on by itself when it is back.${message ? ` (${sentence(message)})` : ''}`;
     if (text === this.#engineText) return;
     this.#engineText = text;
     this.#showBanner();
@@ -64,7 +64,7 @@ export class Notices {
     const toast = make('div', { className: `toast ${kind}` },
       make('div', {},
         make('p', { className: 'toast-message', textContent: message }),
-        hint ? make('p', { className: 'toast-hint', textContent: sentence(hint) }) : null,
+        hint ? make('p', { className: 'toast-hint', textContent: capitalized(hint) }) : null,
         ...children),
       iconButton('remove', 'Dismiss', () => toast.remove()));
     if (isLocal) toast.dataset.local = '';
@@ -80,5 +80,3 @@ export class Notices {
     toast.onpointerleave = () => (timer = setTimeout(() => toast.remove(), SHOWN_MS));
   }
 }
-
-const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1);

@@ -1,5 +1,6 @@
-// Title, origin and state of what is playing, in words.
+// Cover, title, artist, origin and state of what is playing.
 
+import { artworkTile } from './artwork.js';
 import { byId, setText } from './elements.js';
 import { fileTitle, sourcePlace, sourceTitle } from './format.js';
 
@@ -7,17 +8,31 @@ import { fileTitle, sourcePlace, sourceTitle } from './format.js';
 const LONG_TITLE = 36;
 
 export class NowPlaying {
+  #shownCover = null;
+
   show(snapshot, isConnected) {
-    const { url, title, state } = snapshot;
+    const { url, title, state, artist, album, live } = snapshot;
     const name = url ? titleOf(title, url) : 'Choose something to hear';
     setText(byId('phase'), isConnected ? phase(snapshot) : 'Reconnecting…');
+    byId('live').hidden = !live || state === 'idle';
     const stage = document.querySelector('.stage');
     stage.dataset.state = state;
     stage.classList.toggle('is-long', name.length > LONG_TITLE);
+    stage.classList.toggle('has-track', url !== null);
     setText(byId('title'), name);
     byId('title').title = url ?? '';
-    setText(byId('place'), url ? [sourcePlace(url), codecLabel(snapshot)].filter(Boolean).join(' · ') : '\u00a0');
-    document.title = state === 'idle' ? 'Antiphon' : `${name} · Antiphon`;
+    setText(byId('byline'), [artist, album].filter(Boolean).join(' · '));
+    setText(byId('place'), url ? placeLabel(snapshot) : '\u00a0');
+    this.#showCover(snapshot);
+    document.title = state === 'idle' ? 'Antiphon' : `${[artist, name].filter(Boolean).join(' – ')} · Antiphon`;
+  }
+
+  /** Made anew only for another picture, so that it does not flicker. */
+  #showCover({ url, artwork }) {
+    const key = url === null ? null : artwork ?? '';
+    if (key === this.#shownCover) return;
+    this.#shownCover = key;
+    byId('cover').replaceChildren(...(key === null ? [] : [artworkTile(artwork)]));
   }
 }
 
@@ -32,6 +47,9 @@ function phase({ state, buffering, hasPlayed, url, engine }) {
       return hasPlayed ? 'Last played' : 'Not played';
   }
 }
+
+const placeLabel = (snapshot) =>
+  [sourcePlace(snapshot.url), codecLabel(snapshot), snapshot.loop ? 'on repeat' : ''].filter(Boolean).join(' · ');
 
 function codecLabel({ codec, passthrough }) {
   if (!codec) return '';

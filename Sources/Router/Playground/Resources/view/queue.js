@@ -5,15 +5,18 @@ import { sourcePlace, sourceTitle } from './format.js';
 
 export class QueueView {
   #ask;
+  #known;
   #shown = null;
 
-  constructor(ask) {
+  /** `known` tells what the addresses in it are called. */
+  constructor(ask, known) {
     this.#ask = ask;
+    this.#known = known;
     byId('queue-clear').onclick = () => ask({ type: 'queue_clear' });
   }
 
   show({ tracks }) {
-    const key = JSON.stringify(tracks);
+    const key = JSON.stringify(tracks.map(({ id, url }) => [id, this.#known.get(url)?.title]));
     if (key === this.#shown) return;
     this.#shown = key;
     const list = byId('queue');
@@ -36,11 +39,12 @@ export class QueueView {
   }
 
   #row({ id, url }) {
-    const name = sourceTitle(url);
+    const track = this.#known.get(url);
+    const name = track?.title ?? sourceTitle(url);
     const row = make('li', { className: 'row', title: url },
       make('div', { className: 'row-text' },
-        make('span', { className: 'row-name', textContent: name }),
-        make('span', { className: 'row-detail', textContent: sourcePlace(url) })),
+        make('span', { className: 'row-name', textContent: name, dir: 'auto' }),
+        make('span', { className: 'row-detail', textContent: track?.artist ?? sourcePlace(url), dir: 'auto' })),
       iconButton('remove', `Remove ${name} from the queue`, () => this.#ask({ type: 'queue_remove', id })));
     row.dataset.id = id;
     return row;

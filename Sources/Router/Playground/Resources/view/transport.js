@@ -1,6 +1,7 @@
 // The player's controls: play, pause, stop, skip, seek, volume, mute, and their keys.
 
 import { byId, passFocus, setText } from './elements.js';
+import { Chapters } from './chapters.js';
 import { spokenTime, timeLabel } from './format.js';
 
 /** The last packet of a track begins this long before its end; at the end itself there is nothing to play. */
@@ -27,6 +28,7 @@ export class Transport {
   #seekTimer = 0;
   #volumeTimer = 0;
   #isSettingVolume = false;
+  #chapters;
   #seek = byId('seek');
   #volume = byId('volume');
 
@@ -34,6 +36,7 @@ export class Transport {
     this.#ask = ask;
     this.#player = player;
     this.#playSomething = playSomething;
+    this.#chapters = new Chapters((positionMs) => this.#seekTo(positionMs));
     byId('play-pause').onclick = () => this.#toggle();
     byId('stop').onclick = () => ask({ type: 'stop' });
     byId('skip').onclick = () => ask({ type: 'skip' });
@@ -67,6 +70,7 @@ export class Transport {
 
   show(snapshot) {
     this.#snapshot = snapshot;
+    this.#chapters.show(snapshot);
     const { state } = snapshot;
     const isActive = state !== 'idle';
     const button = byId('play-pause');
@@ -92,7 +96,11 @@ export class Transport {
   }
 
   #toggleMute() {
-    const muted = !this.#player.output.muted;
+    this.setMuted(!this.#player.output.muted);
+  }
+
+  /** On this device alone. */
+  setMuted(muted) {
     this.#player.output.setMuted(muted);
     byId('mute').setAttribute('aria-pressed', String(muted));
     setText(byId('mute-label'), muted ? 'Muted here' : 'Mute here');
@@ -158,11 +166,12 @@ export class Transport {
     this.#seek.max = durationMs ?? 1;
     if (!this.#isDragging) this.#seek.value = durationMs === null ? 0 : positionMs;
     this.#seek.style.setProperty('--fill', durationMs ? positionMs / durationMs : 0);
-    const spoken = durationMs === null ? spokenTime(positionMs)
-      : `${spokenTime(positionMs)} of ${spokenTime(durationMs)}`;
+    const chapter = this.#chapters.follow(positionMs);
+    const spoken = (durationMs === null ? spokenTime(positionMs)
+      : `${spokenTime(positionMs)} of ${spokenTime(durationMs)}`) + (chapter ? `, ${chapter}` : '');
     if (this.#seek.getAttribute('aria-valuetext') !== spoken) this.#seek.setAttribute('aria-valuetext', spoken);
     setText(byId('elapsed'), timeLabel(positionMs));
-    setText(byId('duration'), isActive || durationMs !== null ? timeLabel(durationMs) : '–:––');
+    setText(byId('duration'), isActive && this.#snapshot.live ? 'live' : timeLabel(durationMs));
   }
 
   #key(event) {

@@ -1,6 +1,6 @@
 // The invitation to a newcomer: the sample pieces, one press from sounding.
 
-import { listMedia } from '../session/media.js';
+import { listMedia } from '../session/rest.js';
 import { byId, icon, make, passFocus } from './elements.js';
 import { fileTitle } from './format.js';
 

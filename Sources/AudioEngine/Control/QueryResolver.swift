@@ -1,0 +1,70 @@
+import WireProtocol
+
+/// Finds out what an address or words lead to: a file, a track, a playlist, or what a search finds.
+package struct QueryResolver: Sendable {
+  let mediaRoot: MediaRoot?
+  let extractor: Extractor
+
+  package init(mediaRoot: MediaRoot?, extractor: Extractor) {
+    self.mediaRoot = mediaRoot
+    self.extractor = extractor
+  }
+
+  /// - Throws: `invalid_source`, and what opening a file or extracting a page fails with.
+  func resolve(_ request: ResolveRequest) async throws(ErrorReport) -> Resolution {
+    guard Self.isAddress(request.query) else {
+      return Self.resolution(
+        request, .search, try await extractor.search(request.query, limit: request.limit))
+    }
+    switch try MediaSource(request.query) {
+    case .file(let path): return try file(path, request)
+    case .web(let url): return try await web(url, request)
+    }
+  }
+
+  /// Words may hold a colon; an address begins with a scheme that is one of ours, or that has slashes.
+  private static func isAddress(_ query: String) -> Bool {
+    guard let colon = query.firstIndex(of: ":") else { return false }
+    let scheme = query[..<colon].lowercased()
+    return ["http", "https", "media"].contains(scheme) || query[colon...].hasPrefix("://")
+  }
+
+  private func file(_ path: String, _ request: ResolveRequest) throws(ErrorReport) -> Resolution {
+    guard let mediaRoot else {
+      throw ErrorReport(
+        .sourceNotFound, "the engine has no media root", hint: "start it with --media-root", stage: .resolve)
+    }
+    _ = try mediaRoot.open(path)
+    let name = path.split(separator: "/").last.map(String.init)
+    return Resolution(
+      query: request.query, kind: .track, entries: [.init(url: MediaSource.url(forPath: path), title: name)])
+  }
+
+  private func web(_ url: String, _ request: ResolveRequest) async throws(ErrorReport) -> Resolution {
+    do throws(ErrorReport) {
+      return Self.resolution(request, .playlist, try await extractor.list(url, limit: request.limit))
+    } catch {
+      // It may be a direct link, which plays without yt-dlp; where it is none, `play` says so.
+      guard error.code == .extractorUnavailable else { throw error }
+      return Resolution(query: request.query, kind: .track, entries: [.init(url: url)])
+    }
+  }
+
+  private static func resolution(
+    _ request: ResolveRequest, _ kind: Resolution.Kind, _ found: WorkerAnswer.Found
+  ) -> Resolution {
+    if let list = found.list {
+      return Resolution(
+        query: request.query, kind: kind, title: kind == .playlist ? list.title : nil,
+        entries: list.entries.map { entry($0.url, $0.about) }, truncated: list.truncated)
+    }
+    let entries = found.track.map { [entry(request.query, $0.about)] } ?? []
+    return Resolution(query: request.query, kind: .track, entries: entries)
+  }
+
+  private static func entry(_ url: String, _ about: WorkerAnswer.About) -> Resolution.Entry {
+    Resolution.Entry(
+      url: url, title: about.title, artist: about.artist, durationMilliseconds: about.durationMilliseconds,
+      thumbnail: about.thumbnail, live: about.live ? true : nil)
+  }
+}

@@ -1,0 +1,108 @@
+import CFFmpeg
+import WireProtocol
+
+/// An opened container: libavformat's context and the input it reads through, and nothing decoded yet.
+struct Container: ~Copyable {
+  /// What may be opened: containers that carry audio, none that names other files or addresses.
+  private static let formats =
+    "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,ogg,mp3,flac,wav,w64,aac,aiff,caf,au,amr,wv,ape,tta,mpc,mpc8,"
+    + "asf,ac3,eac3,mpegts,mpeg,flv,avi"
+  /// The most bytes looked at to find out what a source is.
+  private static let probeByteCount = 1 << 20
+
+  // Safe: made in `init`, used only by the thread that owns this value, freed in `deinit`.
+  let context: UnsafeMutablePointer<AVFormatContext>
+  private let bridge: Unmanaged<InputBridge>
+
+  /// - Throws: `source_not_audio`, `source_corrupt`, or what the input itself failed with.
+  init(input: any MediaInput, isCancelled: @escaping () -> Bool) throws(ErrorReport) {
+    let bridge = Unmanaged.passRetained(InputBridge(input: input, isCancelled: isCancelled))
+    var context = avformat_alloc_context()
+    guard context != nil, let io = Self.makeIO(bridge, isSeekable: input.isSeekable) else {
+      avformat_free_context(context)
+      bridge.release()
+      throw ErrorReport(.internal, "no memory for a demuxer", stage: .probe)
+    }
+    context!.pointee.pb = io
+    context!.pointee.interrupt_callback = AVIOInterruptCB(
+      callback: { InputBridge.from($0).isCancelled() ? 1 : 0 }, opaque: bridge.toOpaque())
+    antiphon_refuse_nested_opens(context)
+    let isMP3 = (input as? FileInput).map(TaggedMP3.isOne) ?? false
+    let status = Self.open(&context, format: isMP3 ? av_find_input_format("mp3") : nil)
+    guard status >= 0 else {
+      let report = Self.report(status, bridge.takeUnretainedValue())
+      avformat_close_input(&context)
+      Self.free(io)
+      bridge.release()
+      throw report
+    }
+    // A throwing initialiser of a move-only value assigns last.
+    self.context = context!
+    self.bridge = bridge
+  }
+
+  deinit {
+    var context: UnsafeMutablePointer<AVFormatContext>? = context
+    let io = self.context.pointee.pb
+    avformat_close_input(&context)
+    Self.free(io)
+    bridge.release()
+  }
+
+  /// Why reading failed, where it was the input's failure.
+  var inputFailure: ErrorReport? { bridge.takeUnretainedValue().failure }
+
+  /// A status of libavformat's in our words.
+  func report(_ status: Int32) -> ErrorReport { Self.report(status, bridge.takeUnretainedValue()) }
+
+  private static func report(_ status: Int32, _ bridge: InputBridge) -> ErrorReport {
+    if let failure = bridge.failure { return failure }
+    if bridge.isCancelled() { return .superseded }
+    // What is no known container, or one that is not on the list.
+    if status == antiphon_averror_invaliddata || status == antiphon_averror_einval {
+      return ErrorReport(
+        .sourceNotAudio, "the source is no audio file that can be opened, or its header is broken",
+        hint: "play MP3, AAC, FLAC, WAV, Vorbis or Opus", stage: .probe)
+    }
+    return ErrorReport(
+      .sourceCorrupt, "the source cannot be read: \(LibavError.text(status))", hint: "check the file",
+      stage: .probe)
+  }
+
+  private static func makeIO(
+    _ bridge: Unmanaged<InputBridge>, isSeekable: Bool
+  ) -> UnsafeMutablePointer<AVIOContext>? {
+    let bufferByteCount: Int32 = 32_768
+    guard let buffer = av_malloc(Int(bufferByteCount)) else { return nil }
+    let io = avio_alloc_context(
+      buffer.assumingMemoryBound(to: UInt8.self), bufferByteCount, 0, bridge.toOpaque(),
+      { opaque, bytes, count in
+        InputBridge.from(opaque).read(into: UnsafeMutableRawBufferPointer(start: bytes, count: Int(count)))
+      }, nil,
+      { opaque, offset, whence in InputBridge.from(opaque).seek(offset: offset, whence: whence) })
+    if io == nil { av_free(buffer) }
+    io?.pointee.seekable = isSeekable ? Int32(AVIO_SEEKABLE_NORMAL) : 0
+    return io
+  }
+
+  private static func free(_ io: UnsafeMutablePointer<AVIOContext>?) {
+    var io = io
+    // libavformat may have replaced the buffer: what is freed is the one it has now.
+    av_free(io?.pointee.buffer)
+    avio_context_free(&io)
+  }
+
+  /// - Parameter format: nil for what the bytes look like.
+  private static func open(
+    _ context: inout UnsafeMutablePointer<AVFormatContext>?, format: UnsafePointer<AVInputFormat>?
+  ) -> Int32 {
+    var options: OpaquePointer?
+    defer { av_dict_free(&options) }
+    av_dict_set(&options, "format_whitelist", formats, 0)
+    av_dict_set(&options, "codec_whitelist", Decoder.codecs, 0)
+    av_dict_set(&options, "protocol_whitelist", "none", 0)
+    av_dict_set(&options, "probesize", String(probeByteCount), 0)
+    // No file name is given: what a source is follows from its bytes alone.
+    return avformat_open_input(&context, nil, format, &options)
+  }
+}

@@ -1,0 +1,385 @@
+"""AudioEngine's extraction worker: yt-dlp behind two pipes.
+
+The engine starts it, several if need be, and gives each one job at a time. Standard input carries JSON, one
+object a line: first the settings, then jobs. Standard output carries one line back for each: first `hello` with
+yt-dlp's version, then the answers. It ends when its standard input does, also in the middle of a job, so that a
+dead engine leaves none behind. `--version` prints the version of the yt-dlp that would be used.
+
+docs/decisions/0008-extraction-worker.md says why it is as it is.
+"""
+
+import importlib.util
+import ipaddress
+import json
+import os
+import re
+import runpy
+import socket
+import sys
+import threading
+import time
+
+#: Leaves the headers, a long URL and the words of 50 entries room.
+ANSWER_BYTE_LIMIT = 512 * 1024
+URL_LIMIT = 8_192
+TEXT_LIMIT = 300
+HEADER_LIMIT = 32
+#: Programs that yt-dlp may start: the JavaScript runtime that YouTube's player needs, which yt-dlp itself starts
+#: without any permission. ffmpeg and the like would open connections that nobody checks.
+PROGRAMS = {"deno"}
+
+
+class Refused(PermissionError):
+    """What a stranger's URL may not make us do."""
+
+
+class AddressPolicy:
+    """The engine's rules (Sources/AddressPolicy.swift), applied to every connection this process makes.
+
+    An audit hook sees the numeric address that a socket is about to connect to, so that neither a redirect nor a
+    name that changes its address gets around it. It cannot be taken away again.
+    """
+
+    def __init__(self, allowed: list[str], refused: list[str]) -> None:
+        self._allowed = [ipaddress.ip_network(network, strict=False) for network in allowed]
+        self._refused = [ipaddress.ip_network(network, strict=False) for network in refused]
+        #: The last address that was refused in this job.
+        self.refusal: str | None = None
+
+    def permits(self, address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
+        if any(address in network for network in self._allowed):
+            return True
+        if any(address in network for network in self._refused):
+            return False
+        embedded = embedded_address(address)
+        return embedded is None or self.permits(embedded)
+
+    def audit(self, event: str, arguments: tuple) -> None:
+        match event:
+            case "socket.connect":
+                self._check(arguments[0].family, arguments[1])
+            case "socket.sendto" | "socket.sendmsg":
+                # Without a connection, and so without a check; yt-dlp needs none.
+                if arguments[1] is not None:
+                    raise Refused("no datagrams are sent")
+            case "subprocess.Popen" | "os.exec" | "os.posix_spawn":
+                if os.path.basename(os.fsdecode(arguments[0] or "")) not in PROGRAMS:
+                    raise Refused(f"the program {arguments[0]!r} is not started")
+            case "os.system" | "os.fork" | "os.forkpty":
+                raise Refused(f"{event} is not allowed")
+
+    def _check(self, family: int, address: object) -> None:
+        if family not in (socket.AF_INET, socket.AF_INET6) or not isinstance(address, tuple):
+            raise Refused("only internet addresses are connected to")
+        try:
+            numeric = ipaddress.ip_address(str(address[0]).partition("%")[0])
+        except ValueError:
+            raise Refused(f"{address[0]!r} is not a numeric address") from None
+        if not self.permits(numeric):
+            self.refusal = str(numeric)
+            raise Refused(f"the address {numeric} is not public")
+
+
+def embedded_address(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
+    """The IPv4 address that an IPv6 one carries inside itself, by which its packets would travel: mapped,
+    IPv4-compatible, NAT64, 6to4, Teredo; as `IPAddress.embedded` in IPAddress.swift."""
+    if address.version == 4:
+        return None
+    data = address.packed
+    if data[:12] in (bytes(10) + b"\xff\xff", bytes(12)) or data[:4] == b"\x00\x64\xff\x9b":
+        return ipaddress.IPv4Address(data[12:])
+    if data[:2] == b"\x20\x02":
+        return ipaddress.IPv4Address(data[2:6])
+    if data[:4] == b"\x20\x01\x00\x00":
+        return ipaddress.IPv4Address(bytes(255 - byte for byte in data[12:]))
+    return None
+
+
+class JobError(Exception):
+    """A job that cannot be done, in the engine's words."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+class Silence:
+    """yt-dlp's logger: what goes wrong comes as an exception."""
+
+    def debug(self, message: str) -> None: ...
+
+    info = warning = error = debug
+
+
+class Extractor:
+    """The three kinds of job."""
+
+    def __init__(self, settings: dict, policy: AddressPolicy) -> None:
+        self._settings = settings
+        self._policy = policy
+        # libcurl connects without asking the audit hook.
+        sys.modules["curl_cffi"] = None
+        if not settings["plugin_dirs"]:
+            os.environ["YTDLP_NO_PLUGINS"] = "1"
+        import yt_dlp
+        import yt_dlp.globals
+        import yt_dlp.utils
+
+        yt_dlp.globals.plugin_dirs.value = settings["plugin_dirs"]
+        self._library = yt_dlp
+        self.version = yt_dlp.version.__version__
+
+    def answer(self, job: dict) -> dict:
+        self._policy.refusal = None
+        try:
+            match job["op"]:
+                case "extract":
+                    return self._extract(self._web_url(job["url"]), job.get("format_id"))
+                case "list":
+                    return self._list(self._web_url(job["url"]), job["limit"])
+                case "search":
+                    # The prefix and the number come from the engine, so that what follows is always words.
+                    query = f"{self._settings['search_prefix']}{job['limit']}:{job['query']}"
+                    return self._list(query, job["limit"])
+                case other:
+                    raise JobError("failed", f"there is no job {other!r}")
+        except JobError:
+            raise
+        except Exception as error:
+            raise self._explained(error) from error
+
+    def _extract(self, url: str, format_id: str | None) -> dict:
+        info = self._run(url, format_id, noplaylist=True, playlist_items="1")
+        while info and "entries" in info:
+            info = next(iter(info["entries"]), None)
+        if not info:
+            raise JobError("unsupported", "the page is an empty playlist")
+        return self._track(info)
+
+    def _list(self, query: str, limit: int) -> dict:
+        # One more than wanted tells whether there are more.
+        info = self._run(query, None, extract_flat="in_playlist", playlist_items=f"1:{limit + 1}")
+        if not info:
+            raise JobError("unsupported", "nothing was found")
+        if "entries" not in info:
+            return self._track(info)
+        found = [entry for item in info["entries"] if item and (entry := self._entry(item, info))]
+        return {"list": {"title": text(info.get("title")), "entries": found[:limit], "truncated": len(found) > limit}}
+
+    def _run(self, query: str, format_id: str | None, **options: object) -> dict | None:
+        options |= {
+            "cachedir": False,
+            "color": "never",
+            "extractor_retries": 1,
+            "format": lambda context: choose_format(context["formats"], format_id),
+            # One song has the best sound for the fewest bytes; Opus is passed on as it is.
+            "format_sort": ["acodec:opus", "abr", "+res", "+size"],
+            # What no format was chosen of is seen by that; a playlist is not to fail for one of its entries.
+            "ignore_no_formats_error": True,
+            "logger": Silence(),
+            "no_warnings": True,
+            "noprogress": True,
+            # Not even one from the environment: an address has to be checked here.
+            "proxy": "",
+            "quiet": True,
+            "simulate": True,
+            "socket_timeout": self._settings["socket_timeout_s"],
+        }
+        # One for each job: no cookie of one page is sent for another.
+        with self._library.YoutubeDL(options) as downloader:
+            info = downloader.extract_info(query, download=False)
+            # A playlist may load its entries as they are asked for, which takes the downloader.
+            if info and "entries" in info:
+                info["entries"] = list(info["entries"])
+            return info
+
+    def _track(self, info: dict) -> dict:
+        if "antiphon_chosen" not in info:
+            raise JobError(
+                "unsupported",
+                "it has no audio over plain http" if info.get("formats") or info.get("url") else "it has no media",
+            )
+        headers = list((info.get("http_headers") or {}).items())[:HEADER_LIMIT]
+        return {
+            "track": {
+                "stream_url": info["url"],
+                "format_id": info.get("format_id"),
+                "headers": [{"name": str(name), "value": str(value)} for name, value in headers],
+                "about": about(info),
+            }
+        }
+
+    def _entry(self, item: dict, playlist: dict) -> dict | None:
+        # A video that stands in the page itself is known by no address but its media's.
+        is_own_page = item.get("webpage_url") != playlist.get("webpage_url")
+        names = ("webpage_url", "url") if is_own_page and "antiphon_chosen" in item else ("url", "webpage_url")
+        for name in names:
+            url, _ = self._library.utils.unsmuggle_url(item.get(name) or "")
+            if is_web_url(url):
+                return {"url": url, "about": about(item)}
+        return None
+
+    def _web_url(self, url: str) -> str:
+        # An address can carry orders for yt-dlp in its fragment.
+        url, _ = self._library.utils.unsmuggle_url(url)
+        if not is_web_url(url):
+            raise JobError("failed", f"{url[:200]!r} is no http or https address")
+        return url
+
+    def _explained(self, error: Exception) -> JobError:
+        if isinstance(error, MemoryError):
+            return JobError("too_large", "the page takes more memory than a worker has")
+        cause = getattr(error, "exc_info", None)
+        cause = cause[1] if cause and cause[1] else error
+        message = re.sub(r"^ERROR: |; please report this issue on .*", "", str(cause), flags=re.DOTALL)
+        if self._policy.refusal:
+            return JobError("forbidden", f"it leads to the address {self._policy.refusal}, which is not public")
+        kind = "unsupported" if isinstance(cause, self._library.utils.UnsupportedError) else "failed"
+        return JobError(kind, text(message) or type(cause).__name__)
+
+
+def choose_format(formats: list[dict], format_id: str | None):
+    """The best audio that one plain request gets; `format_id` asks for that one again and no other."""
+    fitting = [
+        item
+        for item in formats
+        if item.get("protocol") in ("http", "https")
+        and item.get("acodec") != "none"
+        and is_web_url(item.get("url") or "")
+        and format_id in (None, item.get("format_id"))
+    ]
+    # Sorted by yt-dlp, the best last; what has no picture costs fewer bytes.
+    chosen = next((item for item in reversed(fitting) if item.get("vcodec") == "none"), None)
+    if chosen := chosen or (fitting[-1] if fitting else None):
+        yield {**chosen, "antiphon_chosen": True}
+
+
+def about(info: dict) -> dict:
+    artists = info.get("artists") or info.get("creators") or []
+    duration = info.get("duration")
+    thumbnails = [info.get("thumbnail"), *(item.get("url") for item in reversed(info.get("thumbnails") or []))]
+    return {
+        "title": text(info.get("title")),
+        "artist": text(
+            ", ".join(artists) if artists else info.get("artist") or info.get("uploader") or info.get("channel")
+        ),
+        "album": text(info.get("album")),
+        "duration_ms": round(duration * 1_000) if isinstance(duration, int | float) and 0 < duration < 4e6 else None,
+        "thumbnail": next((url for url in thumbnails if url and is_web_url(url)), None),
+        "live": info.get("is_live") is True or info.get("live_status") == "is_live",
+    }
+
+
+def text(value: object) -> str | None:
+    return str(value)[:TEXT_LIMIT] if value else None
+
+
+def is_web_url(url: str) -> bool:
+    return url.lower().startswith(("http://", "https://")) and len(url) <= URL_LIMIT
+
+
+class Pipes:
+    """The engine's ends: lines in, lines out."""
+
+    def __init__(self) -> None:
+        # What a library prints goes to standard error, never among the answers.
+        self._output = os.fdopen(os.dup(1), "wb", buffering=0)
+        os.dup2(2, 1)
+        self._jobs: list[bytes] = []
+        self._arrived = threading.Semaphore(0)
+
+    def read_settings(self) -> dict:
+        return json.loads(sys.stdin.buffer.readline())
+
+    def read_in_background(self) -> None:
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def next_job(self) -> dict:
+        self._arrived.acquire()
+        return json.loads(self._jobs.pop(0))
+
+    def write(self, message: dict) -> None:
+        try:
+            self._output.write(json.dumps(message).encode() + b"\n")
+        except BrokenPipeError:
+            os._exit(0)
+
+    def _read(self) -> None:
+        for line in sys.stdin.buffer:
+            self._jobs.append(line)
+            self._arrived.release()
+        os._exit(0)
+
+
+def resident_bytes() -> int:
+    with open("/proc/self/statm", "rb") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+
+class MemoryGuard:
+    """Ends the process whose job takes all memory, with an answer."""
+
+    LOOK_SECONDS = 0.25
+
+    def __init__(self, limit: int, pipes: Pipes) -> None:
+        self._limit = limit
+        self._pipes = pipes
+        self._job: int | None = None
+        self._working = threading.Event()
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def begin(self, job: int) -> None:
+        self._job = job
+        self._working.set()
+
+    def end(self) -> None:
+        self._working.clear()
+
+    def _watch(self) -> None:
+        while self._working.wait():
+            if resident_bytes() > self._limit:
+                message = f"the page takes more than {self._limit >> 20} MiB of memory"
+                self._pipes.write({"id": self._job, "error": {"kind": "too_large", "message": message}})
+                os._exit(1)
+            time.sleep(self.LOOK_SECONDS)
+
+
+def installed_version() -> str:
+    """Without loading all of yt-dlp for it."""
+    spec = importlib.util.find_spec("yt_dlp")
+    if spec is None:
+        raise SystemExit(f"{sys.executable} has no yt_dlp")
+    return runpy.run_path(os.path.join(spec.submodule_search_locations[0], "version.py"))["__version__"]
+
+
+def main() -> None:
+    if sys.argv[1:] == ["--version"]:
+        print(installed_version())
+        return
+    pipes = Pipes()
+    settings = pipes.read_settings()
+    policy = AddressPolicy(settings["allowed"], settings["refused"])
+    sys.addaudithook(policy.audit)
+    try:
+        extractor = Extractor(settings, policy)
+    except Exception as error:
+        pipes.write({"failure": f"{type(error).__name__}: {error}"[:TEXT_LIMIT]})
+        return
+    pipes.read_in_background()
+    guard = MemoryGuard(settings["memory_limit_bytes"], pipes)
+    pipes.write({"version": extractor.version})
+    while True:
+        job = pipes.next_job()
+        guard.begin(job["id"])
+        try:
+            answer = {"id": job["id"], "result": extractor.answer(job)}
+            if len(json.dumps(answer)) > ANSWER_BYTE_LIMIT:
+                raise JobError("too_large", "what was found is too much for an answer")
+        except JobError as error:
+            answer = {"id": job["id"], "error": {"kind": error.kind, "message": str(error)}}
+        guard.end()
+        pipes.write({**answer, "resident_bytes": resident_bytes()})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+import NIOCore
+import WireProtocol
+
+/// Covers of local files, asked of the engine piece by piece: many tabs cost one reading.
+actor ArtworkStore {
+  /// A whole picture.
+  struct Picture: Sendable {
+    var contentType: String
+    var entityTag: String
+    var bytes: ByteBuffer
+  }
+
+  private struct Kept {
+    var url: String
+    var picture: Picture
+    var until: NIODeadline
+  }
+
+  private let plane: DataPlaneHandle
+  /// The one used last at the end.
+  private var kept: [Kept] = []
+  private var loading: [String: Task<Picture, any Error>] = [:]
+
+  init(plane: DataPlaneHandle) {
+    self.plane = plane
+  }
+
+  /// The cover of a `media:` URL.
+  func picture(of url: String) async throws -> Picture {
+    kept.removeAll { $0.until <= .now() }
+    if let index = kept.firstIndex(where: { $0.url == url }) {
+      let known = kept.remove(at: index)
+      kept.append(known)
+      return known.picture
+    }
+    if let task = loading[url] { return try await task.value }
+    guard loading.count < RouterLimits.maximumPicturesLoading else {
+      throw Refusal(
+        .workersExhausted, "\(loading.count) pictures are being loaded already", hint: "try again")
+    }
+    let task = Task { try await load(url) }
+    loading[url] = task
+    defer { loading[url] = nil }
+    let picture = try await task.value
+    keep(picture, of: url)
+    return picture
+  }
+
+  private func keep(_ picture: Picture, of url: String) {
+    kept.append(
+      Kept(url: url, picture: picture, until: .now() + .seconds(RouterLimits.pictureSeconds)))
+    while kept.count > RouterLimits.maximumKeptPictures
+      || kept.map(\.picture.bytes.readableBytes).reduce(0, +) > RouterLimits.keptPictureByteCount
+    {
+      kept.removeFirst()
+    }
+  }
+
+  private nonisolated func load(_ url: String) async throws -> Picture {
+    let first = try await piece(of: url, from: 0)
+    guard first.byteCount <= RouterLimits.keptPictureByteCount else {
+      throw Refusal(.sourceTooLarge, "the cover of \(url) has \(first.byteCount) bytes")
+    }
+    var bytes = ByteBuffer()
+    bytes.reserveCapacity(first.byteCount)
+    bytes.writeBytes(first.data)
+    while bytes.readableBytes < first.byteCount {
+      let next = try await piece(of: url, from: bytes.readableBytes)
+      guard next.entityTag == first.entityTag, next.offset == bytes.readableBytes, !next.data.isEmpty else {
+        throw Refusal(.sourceUnreachable, "the cover of \(url) changed while it was read", hint: "try again")
+      }
+      bytes.writeBytes(next.data)
+    }
+    return Picture(contentType: first.contentType, entityTag: first.entityTag, bytes: bytes)
+  }
+
+  private nonisolated func piece(of url: String, from offset: Int) async throws -> ArtworkPiece {
+    let answer = try await plane.ask(ClientCommand(.engine(.artwork(url: url, offset: offset))))
+    guard case .event(let event) = answer, case .artwork(let piece) = event.body else {
+      throw Refusal(.internal, "the engine did not answer with a picture")
+    }
+    return piece
+  }
+}

@@ -1,0 +1,43 @@
+"""What the tests of yt-dlp share: the engine's own figures of it, and its worker processes."""
+
+import os
+from pathlib import Path
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from client import request
+from inbox import PATIENCE_SECONDS
+from processes import Antiphon
+
+#: A cold worker loads yt-dlp and all its extractors first, on a machine that may be busy with other things.
+COLD_SECONDS = PATIENCE_SECONDS + 30
+
+
+async def figures(antiphon: Antiphon) -> dict[str, float]:
+    """`jobs_total`, `worker_restarts_total` and so on: what begins with antiphon_engine_extraction_."""
+    answer = await request("GET", f"{antiphon.engine.url}/metrics")
+    prefix = "antiphon_engine_extraction_"
+    samples = [sample for family in text_string_to_metric_families(answer.body) for sample in family.samples]
+    return {item.name.removeprefix(prefix): item.value for item in samples if item.name.startswith(prefix)}
+
+
+def workers(antiphon: Antiphon) -> list[int]:
+    """The process IDs of an engine's extraction workers."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            # The fields after the name, which may hold spaces: state, parent.
+            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            if parent == antiphon.engine.pid and b"extraction_worker.py" in (folder / "cmdline").read_bytes():
+                found.append(int(folder.name))
+        except OSError:
+            pass
+    return found
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
