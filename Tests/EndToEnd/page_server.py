@@ -1,8 +1,9 @@
 """A real HTTP server for pages: each path is a function, which can look at who asks and can wait."""
 
-import threading
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
+
+from local_server import LocalHandler, LocalServer
 
 
 class Asked:
@@ -56,40 +57,20 @@ class Asked:
         self.site.over.wait()
 
 
-class PageServer:
+class PageServer(LocalServer):
     """Answers each path of `pages`, without its query, with that function; others are 404."""
 
     def __init__(self, address: str = "127.0.0.1") -> None:
+        super().__init__(_Handler, address)
         self.pages: dict[str, Callable[[Asked], None]] = {}
-        self.requests: list[str] = []
-        self.over = threading.Event()
-        handler = type("Handler", (_Handler,), {"site": self})
-        self._server = ThreadingHTTPServer((address, 0), handler)
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05})
-
-    @property
-    def url(self) -> str:
-        return "http://{}:{}".format(*self._server.server_address)
 
     def add(self, path: str, page: Callable[[Asked], None]) -> str:
         """Its URL."""
         self.pages[path] = page
         return self.url + path
 
-    def __enter__(self) -> "PageServer":
-        self._thread.start()
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        self.over.set()
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class _Handler(LocalHandler):
     site: PageServer
 
     def do_GET(self) -> None:
@@ -102,6 +83,3 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
 
     do_HEAD = do_GET
-
-    def log_message(self, *_: object) -> None:
-        pass

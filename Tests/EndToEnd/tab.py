@@ -6,11 +6,9 @@ import shutil
 import time
 from contextlib import asynccontextmanager
 
-import numpy as np
 from playwright.async_api import ConsoleMessage, Page, async_playwright, expect
 
 from inbox import PATIENCE_SECONDS
-from signals import AMPLITUDE
 
 STAIR_SECONDS = 2
 STAIRS = 30
@@ -166,5 +164,3 @@ async def tab_in(browser, url: str, before: str = ""):
         yield await Tab(await context.new_page()).open(url)
     finally:
         await context.close()
-
-

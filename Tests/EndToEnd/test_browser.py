@@ -12,7 +12,7 @@ from client import listen
 from media import FLAC, MP3_CBR, Clip, tone_clip
 from processes import Antiphon
 from signals import AMPLITUDE
-from tab import STAIR_SECONDS, STAIRS, Tab, stair_pitch, tab_in
+from tab import STAIR_SECONDS, STAIRS, Tab, tab_in
 from web_server import WebServer
 
 LOW = tone_clip(440, 25, MP3_CBR, 44_100)

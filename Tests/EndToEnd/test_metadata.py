@@ -7,11 +7,11 @@ from collections.abc import Mapping
 
 import aiohttp
 import pytest
+from yarl import URL
 
 from client import connect_to_engine, listen, request
 from media import MP3_CBR, Clip, media_url, tone_clip
 from tagged import id3, id3_picture, id3_text, make_picture, make_tagged
-from yarl import URL
 
 MEBIBYTE = 1 << 20
 TAGS = {"title": "O vis æternitatis", "artist": "Hildegard", "album": "Symphonia"}
@@ -213,9 +213,7 @@ async def test_nothing_but_covers_is_served(antiphon, media, bystander, url, sta
         ("empty", "image/jpeg", b"", 404, "not_found"),
     ],
 )
-async def test_a_cover_that_is_none_is_refused(
-    antiphon, media, new_session, bystander, name, mime, data, status, code
-):
+async def test_a_cover_that_is_none_is_refused(antiphon, media, new_session, bystander, name, mime, data, status, code):
     media.path(BARE)
     url = media.write(f"bad-cover-{name}.mp3", id3(id3_picture(mime, data)) + media.bytes(BARE))
     ready = await ready_of(antiphon, new_session(), url)

@@ -3,7 +3,7 @@
 import pytest
 from playwright.async_api import expect
 
-from client import listen, request
+from client import listen
 from media import FLAC, tone_clip
 from tab import Tab, tab_in
 from tagged import make_picture, make_tagged

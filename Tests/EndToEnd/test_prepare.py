@@ -113,7 +113,9 @@ async def test_many_tracks_follow_one_another(antiphon, media, new_session):
         await listener.play(clips[0].url)
         for clip in clips[1:]:
             await listener.command("prepare", url=clip.url)
-            await listener.wait_event("playing", since=listener.index(await listener.wait_event("extracting", url=clip.url)))
+            await listener.wait_event(
+                "playing", since=listener.index(await listener.wait_event("extracting", url=clip.url))
+            )
         await listener.wait_event("ended", since=listener.index(listener.events("playing")[-1]))
         due = np.diff([packet.due_ns for packet in listener.packets()]) / 1e6
         assert np.all(due == 20) or listener.events("rebased"), f"packets are due {sorted(set(due))} ms apart"

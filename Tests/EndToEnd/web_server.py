@@ -1,15 +1,15 @@
 """A real HTTP server for the engine to fetch from: one that is good, and one that is everything else."""
 
 import contextlib
-import threading
 import time
 import urllib.parse
 import zlib
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+from local_server import LocalHandler, LocalServer
 
-class WebServer:
+
+class WebServer(LocalServer):
     """Serves a folder, well and badly, by the first part of the path.
 
     `/files/NAME` with ranges, `/plain/NAME` without; `/missing`, `/gone` and `/broken` are errors; `/hang` never
@@ -27,36 +27,12 @@ class WebServer:
     BREAK_BYTES = 300_000
 
     def __init__(self, folder: Path, address: str = "127.0.0.1") -> None:
+        super().__init__(_Handler, address)
         self.folder = folder
-        self.over = threading.Event()
-        self.requests: list[str] = []
         self.ranges: list[str | None] = []
-        handler = type("Handler", (_Handler,), {"site": self})
-        self._server = ThreadingHTTPServer((address, 0), handler)
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05})
-
-    @property
-    def port(self) -> int:
-        return self._server.server_address[1]
-
-    @property
-    def url(self) -> str:
-        return f"http://{self._server.server_address[0]}:{self.port}"
-
-    def __enter__(self) -> "WebServer":
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.over.set()
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class _Handler(LocalHandler):
     site: WebServer
 
     def do_GET(self) -> None:
@@ -138,9 +114,6 @@ class _Handler(BaseHTTPRequestHandler):
         # The engine hangs up where it wants another part.
         with contextlib.suppress(ConnectionError):
             super().handle()
-
-    def log_message(self, *_: object) -> None:
-        pass
 
     def _send(self, status: int, body: bytes, kind: str = "text/plain", **headers: str) -> None:
         self.send_response(status)

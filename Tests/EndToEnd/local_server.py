@@ -1,0 +1,41 @@
+"""An HTTP server on loopback, for tests that need one that behaves, or one that does not."""
+
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+class LocalServer:
+    """Serves from `with` to its end; each request is a thread with `handler`, which finds this as `site`."""
+
+    def __init__(self, handler: type["LocalHandler"], address: str = "127.0.0.1") -> None:
+        self.requests: list[str] = []
+        #: Set when it stops: what waits on purpose waits for this.
+        self.over = threading.Event()
+        self._server = ThreadingHTTPServer((address, 0), type("Handler", (handler,), {"site": self}))
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05})
+
+    @property
+    def port(self) -> int:
+        return self._server.server_address[1]
+
+    @property
+    def url(self) -> str:
+        return f"http://{self._server.server_address[0]}:{self.port}"
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.over.set()
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+class LocalHandler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_: object) -> None:
+        pass
