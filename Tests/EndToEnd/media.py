@@ -24,6 +24,11 @@ class Encoding:
 
 MP3_CBR = Encoding("mp3-cbr", "mp3", "-c:a libmp3lame -b:a 192k")
 MP3_VBR = Encoding("mp3-vbr", "mp3", "-c:a libmp3lame -q:a 2")
+#: Without the Xing header, whose table of contents a seek could lean on.
+MP3_VBR_BARE = Encoding("mp3-vbr-bare", "mp3", "-c:a libmp3lame -q:a 2 -write_xing 0 -id3v2_version 0")
+#: Frames one after the other, with no index at all.
+AAC_ADTS = Encoding("aac-adts", "aac", "-c:a aac -b:a 192k")
+MATROSKA_FLAC = Encoding("matroska-flac", "mka", "-c:a flac")
 M4A = Encoding("m4a", "m4a", "-c:a aac -b:a 192k")
 FLAC = Encoding("flac", "flac", "-c:a flac")
 WAV = Encoding("wav", "wav", "-c:a pcm_s16le")
