@@ -5,6 +5,7 @@ from playwright.async_api import expect
 
 from client import listen
 from media import FLAC, tone_clip
+from processes import Antiphon
 from tab import Tab, tab_in
 from tagged import make_picture, make_tagged
 
@@ -131,6 +132,26 @@ async def test_repeat_and_quality_are_what_the_next_play_asks_for(antiphon, medi
         assert not await tab.page.is_checked("#loop")
         await tab.button("Stop").click()
         await tab.assert_no_errors()
+
+
+async def test_a_track_that_was_paused_for_too_long_goes_on_where_it_was(tmp_path, media, browser):
+    media.path(PLAIN)
+    with Antiphon(tmp_path, media.root, engine_options=("--idle-timeout-seconds", "1")) as antiphon:
+        async with (
+            tab_in(browser, antiphon.router.url + "/") as tab,
+            listen(antiphon.router.url, await tab.session()) as listener,
+        ):
+            await tab.play(PLAIN.url)
+            await listener.wait_packets(60)
+            await tab.page.locator("#play-pause").click()
+            ended = await listener.wait_event("ended")
+            assert ended["reason"] == "cleanup" and ended["position_ms"] >= 1_000, ended
+            since = listener.mark()
+            await expect(tab.page.locator("#play-pause")).to_have_attribute("aria-label", "Play")
+            await tab.page.locator("#play-pause").click()
+            playing = await listener.wait_event("playing", since)
+            assert playing["position_ms"] == ended["position_ms"], (ended, playing)
+            await tab.wait_for_tone(660)
 
 
 # --- Why is it silent? ---

@@ -122,8 +122,8 @@ async function ask(command) {
   return answer;
 }
 
-function play(url) {
-  return ask({ type: 'play', url, volume: transport.volume, ...options.fields });
+function play(url, startMs = 0) {
+  return ask({ type: 'play', url, start_ms: startMs, volume: transport.volume, ...options.fields });
 }
 
 function queue(url) {
@@ -133,7 +133,7 @@ function queue(url) {
 /** What the big button plays when nothing is: the last track again, or a first one. */
 function playSomething() {
   const url = snapshot.url ?? welcome.firstURL ?? library.firstURL;
-  if (url) play(url);
+  if (url) play(url, snapshot.continueMs);
   else byId('source-url').focus();
 }
 

@@ -23,6 +23,8 @@ export class Snapshot {
   passthrough = false;
   /** Where the track was when the last event spoke of it; the player knows better while sound comes. */
   positionMs = 0;
+  /** Where the last track goes on: it was paused for so long that the engine ended it. */
+  continueMs = 0;
   queue = { current: null, tracks: [] };
   engine = { connected: true };
 
@@ -75,6 +77,7 @@ export class Snapshot {
         this.buffering = true;
         break;
       case 'ended':
+        this.continueMs = event.reason === 'cleanup' ? event.position_ms : 0;
         this.state = 'idle';
         this.buffering = false;
         this.positionMs = 0;
@@ -85,6 +88,7 @@ export class Snapshot {
   #newTrack(url) {
     this.url = url;
     this.hasPlayed = false;
+    this.continueMs = 0;
     this.#describe({});
     this.chapters = [];
     this.positionMs = 0;
