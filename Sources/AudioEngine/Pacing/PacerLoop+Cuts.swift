@@ -14,7 +14,8 @@ extension PacerLoop {
     var fadesOut = outgoing != nil
     if case .volume = action { fadesOut = false }
     let cut = PendingCut(number: cutCount, index: index, action: action, fadesOut: fadesOut)
-    guard !splices.isEmpty else { return perform(cut, session) }
+    // Who comes in a flood of cuts goes without a fade, and keeps nobody's waiting.
+    guard !splices.isEmpty, splicer.hasRoom else { return perform(cut, session) }
     session.cut = cut
     splicer.render(splices) { [pacer, id = session.id, number = cutCount] packets in
       pacer.post(.spliced(id, cutNumber: number, packets))

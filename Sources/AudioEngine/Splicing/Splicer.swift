@@ -9,6 +9,9 @@ package final class Splicer: Sendable {
   /// From asking to the packets' being there, with no other splice waiting.
   private static let leastNanoseconds: UInt64 = 4_000_000
 
+  /// Cuts that may wait: with so many, a command is done some 45 ms after it was asked for.
+  private static let maximumWaiting = 16
+
   private let queue = DispatchQueue(label: "antiphon.splicer", qos: .userInteractive)
   private let waiting = Atomic<Int>(0)
 
@@ -18,6 +21,9 @@ package final class Splicer: Sendable {
   var leadNanoseconds: UInt64 {
     Self.leastNanoseconds + UInt64(waiting.load(ordering: .relaxed)) * Self.nanosecondsASplice
   }
+
+  /// Whether another cut may wait for its splices.
+  var hasRoom: Bool { waiting.load(ordering: .relaxed) < Self.maximumWaiting }
 
   /// Renders the packets of splices that follow one another; none where that fails, which leaves a click and
   /// nothing worse.
