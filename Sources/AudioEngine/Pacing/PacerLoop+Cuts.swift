@@ -24,13 +24,16 @@ extension PacerLoop {
 
   /// The first packet for which a splice can be there in time, or the last one of a part.
   private func cutIndex(_ session: Session, _ action: PendingCut.Action) -> Int {
-    if case .endOfRange = action, let end = session.request.endMilliseconds {
-      return session.cursor.timeline.packetIndex(atMilliseconds: end) - 1
+    let last = session.request.endMilliseconds.map {
+      session.cursor.timeline.packetIndex(atMilliseconds: $0) - 1
     }
+    if case .endOfRange = action, let last { return last }
     let due = schedule.time(of: session.nextTick ?? schedule.nextTick)
     let ready = MonotonicClock.nowNanoseconds + splicer.leadNanoseconds
     let packet = WireLimits.packetDurationNanoseconds
-    return session.cursor.index + (ready > due ? Int((ready - due + packet - 1) / packet) : 0)
+    let index = session.cursor.index + (ready > due ? Int((ready - due + packet - 1) / packet) : 0)
+    // Behind the end nothing comes that it could be done at.
+    return min(index, last ?? index)
   }
 
   private func splices(

@@ -47,10 +47,16 @@ extension PacerLoop {
   func goOn(_ session: Session, before end: Int) -> Bool {
     let packet = WireLimits.packetDurationMilliseconds
     let position = session.cursor.positionMilliseconds
-    guard position + packet <= end else { return reachEnd(session) }
+    guard position + packet <= end else {
+      guard reachEnd(session) else { return false }
+      if session.cursor.positionMilliseconds < position { return true }
+      // It is on its way to another place, and what lies behind the end is not to be heard meanwhile.
+      underrun(session, now: MonotonicClock.nowNanoseconds)
+      return false
+    }
     let isNear = position + (Splice.packetsFrom + 1) * packet > end
-    if isNear, session.cut == nil, session.pending == nil,
-      session.cursor.timeline.hasPacket(atMilliseconds: end)
+    if isNear, session.cut == nil, session.pending == nil, session.bufferingSinceNanoseconds == nil,
+      splicer.hasRoom, session.cursor.timeline.hasPacket(atMilliseconds: end)
     {
       cut(session, .endOfRange)
     }

@@ -167,7 +167,7 @@ final class PacerLoop {
     session.history.underran(since: since, until: now)
   }
 
-  private func underrun(_ session: Session, now: UInt64) {
+  func underrun(_ session: Session, now: UInt64) {
     let position = session.cursor.positionMilliseconds
     guard let since = session.bufferingSinceNanoseconds else {
       session.bufferingSinceNanoseconds = now
