@@ -60,7 +60,7 @@ extension PacerLoop {
   // MARK: Beginning and ending
 
   private func play(_ play: NewPlay) {
-    if let existing = sessions[play.id] { settleCut(existing, before: .play(play.request)) }
+    settleCut(of: play.id, before: .play(play.request))
     if let existing = sessions[play.id] {
       // What is prepared was to follow the track that ends now.
       dropNext(existing)
@@ -88,7 +88,10 @@ extension PacerLoop {
     sessions[session.id] = nil
     let report = ErrorReport(
       .superseded, "the session ended (\(reason.rawValue)) before this was done", stage: .command)
-    for inquiry in [session.playInquiry, session.pending?.inquiry, session.next?.inquiry] {
+    let waiting = [
+      session.playInquiry, session.cut?.inquiry, session.pending?.inquiry, session.next?.inquiry,
+    ]
+    for inquiry in waiting {
       refuse(inquiry, report, session.id)
     }
     recentEnds.add(session.id, diagnosis(of: session, ended: reason))
@@ -160,7 +163,7 @@ extension PacerLoop {
   // MARK: Commands
 
   private func perform(_ action: EngineCommand.SessionAction, on id: SessionID, _ inquiry: Inquiry) {
-    if let session = sessions[id] { settleCut(session, before: action) }
+    settleCut(of: id, before: action)
     guard let session = sessions[id] else {
       switch action {
       case .status:

@@ -82,17 +82,21 @@ extension PacerLoop {
     perform(cut, session)
   }
 
-  /// Another command comes before a cut is done: it is done now, without its fade, or overtaken.
-  func settleCut(_ session: Session, before action: EngineCommand.SessionAction) {
-    guard let cut = session.cut else { return }
-    switch (cut.action, action) {
-    case (_, .status), (_, .why), (_, .prepare): return
-    case (.seek, .seek), (.volume, .volume):
-      session.cut = nil
-      refuse(cut.inquiry, .overtaken, session.id)
-    // It comes by itself when the place is reached.
-    case (.endOfRange, _): session.cut = nil
-    default: perform(cut, session, isHurried: true)
+  /// Another command comes before a session's cut is done: it is done now, without its fade, or overtaken.
+  func settleCut(of id: SessionID, before action: EngineCommand.SessionAction) {
+    // A `play` that is done leaves another session, which may have a cut of its own to begin with.
+    while let session = sessions[id], let cut = session.cut {
+      switch (cut.action, action) {
+      // What follows is to follow the track that begins.
+      case (.replace, .prepare), (.stop, .prepare): perform(cut, session, isHurried: true)
+      case (_, .status), (_, .why), (_, .prepare): return
+      case (.seek, .seek), (.volume, .volume):
+        session.cut = nil
+        refuse(cut.inquiry, .overtaken, session.id)
+      // It comes by itself when the place is reached.
+      case (.endOfRange, _): session.cut = nil
+      default: perform(cut, session, isHurried: true)
+      }
     }
   }
 

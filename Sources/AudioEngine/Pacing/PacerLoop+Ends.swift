@@ -79,6 +79,7 @@ extension PacerLoop {
   // MARK: The track that follows
 
   func prepare(_ play: NewPlay, _ inquiry: Inquiry) {
+    settleCut(of: play.id, before: .prepare(play.request))
     guard let session = sessions[play.id] else {
       let report = ErrorReport(
         .noSuchSession, "prepare: the session \(play.id) plays nothing", hint: "use play", stage: .command)
