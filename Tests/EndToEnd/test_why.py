@@ -1,8 +1,9 @@
 """`why`: the answer to "why is it silent?"."""
 
 from client import listen, request
-from media import FLAC, tone_clip
+from media import FLAC, WAV, tone_clip
 from processes import Antiphon
+from web_server import WebServer
 
 CLIP = tone_clip(440, 20, FLAC)
 OPENING = ["queue", "connect", "probe", "first_packet", "first_frame_out"]
@@ -80,3 +81,26 @@ async def test_an_idle_session_is_cleaned_up(tmp_path, media):
             # It can be begun anew where it was.
             await idle.play(CLIP.url, start_ms=ended["position_ms"])
             await idle.wait_packets(10, since=idle.mark())
+
+
+async def test_a_source_that_says_nothing_more(tmp_path, media, new_session):
+    """The first half is heard; then it is said that nothing comes, and after ten seconds said again."""
+    clip = tone_clip(440, 4, WAV)
+    media.path(clip)
+    options = ("--source-timeout-seconds", "60")
+    with (
+        WebServer(media.root) as site,
+        Antiphon(tmp_path, media.root, allow=("127.0.0.1/32",), engine_options=options) as antiphon,
+    ):
+        async with listen(antiphon.router.url, new_session()) as listener:
+            await listener.play(f"{site.url}/stall/{clip.file}")
+            buffering = await listener.wait_event("buffering")
+            why = await listener.command("why")
+            assert why["state"] == "streaming" and "waits for its source" in why["summary"], why
+            stuck = await listener.wait_event("stuck")
+            assert stuck["waited_ms"] >= 10_000 and stuck["position_ms"] == buffering["position_ms"], stuck
+            ended = await listener.command("stop")
+            assert ended["position_ms"] == len(listener.packets()) * 20, ended
+            why = await listener.command("why")
+            assert why["underruns"]["count"] == 1 and why["underruns"]["longest_ms"] >= 10_000, why
+            assert "underrun" in [stage["stage"] for stage in why["stages"]], why
