@@ -2,7 +2,7 @@
 // its arrival with when it was due.
 // usage: engine-client SOCKET SESSIONS URL-COUNT URL-FORMAT [SPREAD-MS]
 //   Session i plays URL-FORMAT with i modulo URL-COUNT in place of %d, all within SPREAD-MS.
-// Prints "playing" once every session sounds, and a JSON object when all have ended.
+// Prints "playing" once every session sounds or has been refused, and a JSON object when all have ended.
 #include <poll.h>
 
 #include "bench.h"
@@ -13,14 +13,14 @@ struct session {
   int64_t anchor_ns;  // when the packet after the last event was due; 0 while no packet is expected
   int64_t packets;    // since then
   int64_t asked_ns;
-  bool has_played, has_ended;
+  bool has_begun, has_ended;
 };
 
 static struct {
   int fd, session_count, url_count, spread_ms;
   const char *url_format;
   struct session *sessions;
-  int playing, ended;
+  int begun, ended;
   int64_t packets, bytes, unexpected, errors, buffering, rebased, dropped;
   struct figures lateness, start;
 } client;
@@ -44,6 +44,13 @@ static struct session *session_named(const char *name) {
   return &client.sessions[index];
 }
 
+static void note_begun(struct session *session) {
+  session->has_begun = true;
+  if (++client.begun < client.session_count) return;
+  puts("playing");
+  fflush(stdout);
+}
+
 static void take_event(const char *line) {
   const char *name = json_value(line, "session_id");
   if (json_is(line, "type", "hello")) return;
@@ -58,13 +65,9 @@ static void take_event(const char *line) {
     client.rebased += rebased;
     session->anchor_ns = json_number(line, "due_ns", 0);
     session->packets = 0;
-    if (session->has_played) return;
-    session->has_played = true;
+    if (session->has_begun) return;
     figures_add(&client.start, now_ns() - session->asked_ns);
-    if (++client.playing == client.session_count) {
-      puts("playing");
-      fflush(stdout);
-    }
+    note_begun(session);
   } else if (json_is(line, "type", "buffering")) {
     client.buffering++;
     session->anchor_ns = 0;
@@ -74,6 +77,7 @@ static void take_event(const char *line) {
   } else if (json_is(line, "type", "ended") && !session->has_ended) {
     session->has_ended = true;
     client.ended++;
+    if (!session->has_begun) note_begun(session);
   }
 }
 

@@ -8,6 +8,7 @@ import threading
 import time
 
 import harness
+import services
 from harness import median, progress, spread
 
 CORES = os.cpu_count()
@@ -71,26 +72,28 @@ def passthrough(bench):
     print_lateness(lateness)
 
 
-def play(bench, paths, count, *flags):
-    """Plays `count` sessions of `paths` to their end; the engine's CPU, memory and lateness for it."""
-    socket = bench.directory / "engine.sock"
-    command = [bench.binary("AudioEngine"), "--socket", socket, "--listen", f"127.0.0.1:{harness.free_port()}",
-               "--media-root", paths[0].parent, *flags]
-    with open(bench.directory / "engine.log", "w") as log, harness.process(*command, stderr=log) as engine:
-        harness.wait_until("the engine's socket", socket.exists)
+def play(bench, paths, count, *flags, prime=False, may_refuse=False):
+    """Plays `count` sessions of `paths` to their end; the engine's CPU, memory and lateness for it.
+
+    With `prime`, the one file is in the cache before.
+    """
+    with services.engine(bench, paths[0].parent, *flags) as engine:
+        if prime:
+            engine.request("POST", "/session/prime/play", url=f"media:{paths[0].name}")
+            engine.wait_produced()
         time.sleep(1.5)
         idle = harness.memory(engine.pid)
         before, others = harness.cpu_seconds(engine.pid), harness.OthersLoad(engine.pid)
-        client = [bench.program("engine-client"), socket, count, len(paths), f"media:%02d{paths[0].suffix}"]
-        with harness.process(*client) as reader:
+        client = [bench.program("engine-client"), bench.directory / "engine.sock", count, len(paths),
+                  f"media:%02d{paths[0].suffix}", max(1000, count // 5)]
+        with harness.process(*client, stderr=subprocess.DEVNULL if may_refuse else None) as reader:
             if reader.stdout.readline() != "playing\n":
                 raise harness.Failure(f"not every session sounds; see {bench.directory}/engine.log")
             samples = sample_memory(engine.pid, reader)
             result = json.loads(reader.stdout.read())
             reader.wait()
         cpu = harness.cpu_seconds(engine.pid) - before
-        result["others"] = others.cores()
-    socket.unlink(missing_ok=True)
+        result["others"], result["metrics"] = others.cores(), engine.metrics()
     steady = samples[len(samples) // 8:len(samples) // 2] or samples
     result.update(idle=idle, memory=[statistics.median(kind) for kind in zip(*steady)],
                   peak=[max(kind) for kind in zip(*samples)], cpu=cpu, cost=cpu / result["audio_seconds"])

@@ -20,7 +20,7 @@ ROOT = HERE.parent.parent
 BINARIES = ROOT / ".build/release"
 MEDIA = ROOT / ".build/benchmark-media"
 
-PROGRAMS = ["limit", "engine-client", "synthetic-engine", "websocket-load"]
+PROGRAMS = ["limit", "engine-client", "pause-watch", "synthetic-engine", "websocket-load"]
 LIBAV = ["libavformat", "libavcodec", "libswresample", "libavutil", "opus"]
 
 # A wake-up later than this without any load to blame: the machine itself stood still, and a latency measured
@@ -64,16 +64,19 @@ class Bench:
             if not (BINARIES / name).exists():
                 raise Failure(f"{BINARIES / name} is missing: run `swift build -c release` first")
             shutil.copy2(BINARIES / name, copy)
+            resources = f"antiphon_{name}Core.resources"  # yt-dlp's worker; the playground
+            shutil.copytree(BINARIES / resources, self.directory / resources)
         return copy
 
-    def media(self, kind, count):
+    def media(self, kind, count, seconds=None):
         """The paths of `count` different files of music-like sound; made once and kept below .build."""
-        folder = MEDIA / f"{self.media_seconds}s"
+        seconds = seconds or self.media_seconds
+        folder = MEDIA / f"{seconds}s"
         folder.mkdir(parents=True, exist_ok=True)
         paths = [folder / f"{index:02}.{kind}" for index in range(count)]
         for index, path in enumerate(paths):
             if not path.exists():
-                make_media(path, index, self.media_seconds)
+                make_media(path, index, seconds)
         return paths
 
 
@@ -88,8 +91,10 @@ def make_media(path, index, seconds):
     codec = ["-c:a", "libmp3lame", "-b:a", "192k"]
     if path.suffix == ".opus":
         codec = ["-c:a", "libopus", "-b:a", "128k", "-ar", "48000"]
-    # Each file begins elsewhere in the master and is a little louder than the one before.
-    run_ffmpeg(path, "-ss", str(2 * index), "-t", str(seconds), "-i", master, "-af",
+    elif path.suffix == ".flac":
+        codec = ["-c:a", "flac"]
+    # Each file begins elsewhere in the master, goes round in it, and is a little louder than the one before.
+    run_ffmpeg(path, "-stream_loop", "-1", "-ss", str(2 * index % 180), "-t", str(seconds), "-i", master, "-af",
                f"volume={0.6 + 0.005 * index}", *codec)
 
 
@@ -224,6 +229,11 @@ def median(rows, *path):
             row = row[key]
         return row
     return statistics.median(value(row) for row in rows)
+
+
+def point(values, share):
+    """A percentile of measurements that were all kept."""
+    return sorted(values)[round(share * (len(values) - 1))]
 
 
 def spread(values):
