@@ -9,8 +9,8 @@ package final class Splicer: Sendable {
   /// From asking to the packets' being there, with no other splice waiting.
   private static let leastNanoseconds: UInt64 = 4_000_000
 
-  /// Cuts that may wait: with so many, a command is done some 45 ms after it was asked for.
-  private static let maximumWaiting = 16
+  /// Cuts that may wait: with so many, a command is done some 100 ms after it was asked for.
+  private static let maximumWaiting = 32
 
   private let queue = DispatchQueue(label: "antiphon.splicer", qos: .userInteractive)
   private let waiting = Atomic<Int>(0)
