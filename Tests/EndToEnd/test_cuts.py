@@ -195,7 +195,8 @@ async def test_commands_in_a_burst_are_all_answered_in_order(antiphon, media, ne
         )
         answers = {event["request_id"]: event for event in listener.events(since=since) if "request_id" in event}
         kinds = [answers[request]["type"] for request in requests]
-        assert kinds[:2] == ["paused", "resumed"] and kinds[3:] == ["seeked", "paused", "seeked", "resumed", "ended"], (
-            kinds
-        )
-        assert kinds[2] == "seeked" or answers[requests[2]]["code"] == "superseded", answers[requests[2]]
+        wanted = ["paused", "resumed", "seeked", "seeked", "paused", "seeked", "resumed", "ended"]
+        for request, kind, want in zip(requests, kinds, wanted, strict=True):
+            # A place that is not produced yet may be waited for until something else is asked.
+            is_overtaken = want == "seeked" and answers[request].get("code") == "superseded"
+            assert kind == want or is_overtaken, (kinds, answers[request])
