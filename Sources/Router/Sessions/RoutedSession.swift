@@ -180,6 +180,7 @@ final class RoutedSession {
         positionMilliseconds: anchor.positionMilliseconds, dueNanoseconds: anchor.dueNanoseconds)
     case .seeked(let position, let due):
       ring.removeAll()
+      playback.buffering = false
       playback.positionMilliseconds = position
       counter.anchor(positionMilliseconds: position, dueNanoseconds: due)
     case .paused(let position):

@@ -71,6 +71,7 @@ export class Snapshot {
         break;
       case 'seeked':
       case 'rebased':
+        this.buffering = false;
         this.positionMs = event.position_ms;
         break;
       case 'buffering':
