@@ -11,8 +11,10 @@ package final class CommandHandler: Sendable {
   private let mediaRoot: MediaRoot?
   private let artwork: ArtworkReader
   private let resolver: QueryResolver
-  /// Blocking work, in order.
+  /// Listings, in order.
   private let queue = DispatchQueue(label: "antiphon.control")
+  /// What moving sessions wait for: no slow folder holds it up.
+  private let moves = DispatchQueue(label: "antiphon.moves")
 
   package init(pacer: Pacer, timelines: TimelineStore, mediaRoot: MediaRoot?, resolver: QueryResolver) {
     self.pacer = pacer
@@ -46,7 +48,7 @@ package final class CommandHandler: Sendable {
 
   /// What the pacer asks for when a session moves to another timeline.
   package func acquireTimeline(for id: SessionID, moveNumber: UInt64, key: TrackKey) {
-    queue.async { [pacer, timelines] in
+    moves.async { [pacer, timelines] in
       let result = Result { () throws(ErrorReport) in try timelines.acquire(key, isContinuation: true) }
       pacer.post(.timelineAcquired(id, moveNumber: moveNumber, result))
     }

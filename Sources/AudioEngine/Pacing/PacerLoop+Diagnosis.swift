@@ -11,6 +11,7 @@ extension PacerLoop {
       state: reason == nil ? session.machine.visible : .idle, summary: "", stages: stages,
       underruns: session.history.underruns, restarts: stages.count { $0.stage == .restart },
       lastError: session.history.lastError)
+    if let since = session.bufferingSinceNanoseconds { diagnosis.underruns.add(since: since, until: now) }
     if let reason { diagnosis.ended = Diagnosis.Ended(reason: reason, agoMilliseconds: 0) }
     diagnosis.summary =
       reason.map { summary(of: diagnosis, ended: $0) } ?? summary(of: session, diagnosis, now)

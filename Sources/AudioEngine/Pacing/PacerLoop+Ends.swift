@@ -111,16 +111,12 @@ extension PacerLoop {
     }
   }
 
-  /// The session's volume is the next track's too.
+  /// The session's volume is the next track's too: it is asked for anew, and until it is there the old one stays.
   func prepareNextAgain(_ session: Session) {
-    guard var next = session.next, next.play.request.volume != session.volume else { return }
+    guard let next = session.next, next.play.request.volume != session.volume else { return }
     moveCount += 1
-    var request = next.play.request
-    request.volume = session.volume
-    next.play = NewPlay(
-      id: session.id, request: request, source: next.play.source, lease: next.play.lease, inquiry: nil)
-    next.number = moveCount
-    session.next = next
+    session.next?.number = moveCount
+    let request = next.play.request
     acquireTimeline(
       session.id, moveCount,
       TrackKey(
@@ -128,17 +124,14 @@ extension PacerLoop {
         bitrateKilobits: request.bitrateKilobits))
   }
 
+  /// - Parameter result: a failure leaves the track as it was prepared, at its old volume.
   func nextAcquired(_ session: Session, _ result: Result<TimelineLease, ErrorReport>) {
-    guard let next = session.next else { return }
-    switch result {
-    case .success(let lease):
-      session.next?.play = NewPlay(
-        id: session.id, request: next.play.request, source: next.play.source, lease: lease, inquiry: nil)
-      advanceNext(session)
-    case .failure(let report):
-      session.next = nil
-      refuse(next.inquiry, report, session.id)
-    }
+    guard let next = session.next, case .success(let lease) = result else { return }
+    var request = next.play.request
+    request.volume = lease.timeline.key.volume
+    session.next?.play = NewPlay(
+      id: session.id, request: request, source: next.play.source, lease: lease, inquiry: nil)
+    advanceNext(session)
   }
 
   /// Something else was asked for.

@@ -32,10 +32,7 @@ struct SessionHistory {
   }
 
   mutating func underran(since startNanoseconds: UInt64, until endNanoseconds: UInt64) {
-    let duration = MonotonicClock.milliseconds(from: startNanoseconds, to: endNanoseconds)
-    underruns.count += 1
-    underruns.totalMilliseconds += duration
-    underruns.longestMilliseconds = max(underruns.longestMilliseconds, duration)
+    let duration = underruns.add(since: startNanoseconds, until: endNanoseconds)
     record(.underrun, endNanoseconds: endNanoseconds, milliseconds: duration)
   }
 
@@ -65,5 +62,19 @@ struct SessionHistory {
 
   private func at(_ nanoseconds: UInt64) -> Double {
     (Double(nanoseconds) - Double(askedNanoseconds)) / 1e6
+  }
+}
+
+extension Diagnosis.Underruns {
+  /// Counts one more.
+  ///
+  /// - Returns: how long it was, in milliseconds.
+  @discardableResult
+  mutating func add(since startNanoseconds: UInt64, until endNanoseconds: UInt64) -> Double {
+    let duration = MonotonicClock.milliseconds(from: startNanoseconds, to: endNanoseconds)
+    count += 1
+    totalMilliseconds += duration
+    longestMilliseconds = max(longestMilliseconds, duration)
+    return duration
   }
 }
