@@ -79,8 +79,8 @@ final class PacerLoop {
       }
       runDueTicks()
       listSessions()
-      flush()
       cleanUpIfDue(now)
+      flush()
       wait()
     }
   }
