@@ -81,6 +81,7 @@ def play(bench, paths, count, *flags, prime=False, may_refuse=False):
         if prime:
             engine.request("POST", "/session/prime/play", url=f"media:{paths[0].name}")
             engine.wait_produced()
+            engine.request("POST", "/session/prime/stop")
         time.sleep(1.5)
         idle = harness.memory(engine.pid)
         before, others = harness.cpu_seconds(engine.pid), harness.OthersLoad(engine.pid)

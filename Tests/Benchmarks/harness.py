@@ -100,7 +100,7 @@ def make_media(path, index, seconds):
 
 def run_ffmpeg(path, *arguments):
     temporary = path.with_name("new-" + path.name)
-    subprocess.run(["ffmpeg", "-v", "error", "-y", *arguments, temporary], check=True)
+    subprocess.run(["ffmpeg", "-v", "error", "-nostdin", "-y", *arguments, temporary], check=True)
     temporary.rename(path)
 
 
