@@ -13,6 +13,7 @@ package final class Splicer: Sendable {
   private static let maximumWaiting = 32
 
   private let queue = DispatchQueue(label: "antiphon.splicer", qos: .userInteractive)
+  /// Splices, of which a seek has two.
   private let waiting = Atomic<Int>(0)
 
   package init() {}
@@ -28,10 +29,10 @@ package final class Splicer: Sendable {
   /// Renders the packets of splices that follow one another; none where that fails, which leaves a click and
   /// nothing worse.
   func render(_ splices: [Splice], _ deliver: @escaping @Sendable ([[UInt8]]) -> Void) {
-    waiting.add(1, ordering: .relaxed)
+    waiting.add(splices.count, ordering: .relaxed)
     queue.async { [self] in
       let packets = (try? splices.flatMap { try $0.render() }) ?? []
-      waiting.subtract(1, ordering: .relaxed)
+      waiting.subtract(splices.count, ordering: .relaxed)
       deliver(packets)
     }
   }
