@@ -34,6 +34,8 @@ package struct AudioEngineApplication: Sendable {
     let coreCount = sysconf(Int32(_SC_NPROCESSORS_ONLN))
     let permits = CPUPermits(count: coreCount)
     let admission = TranscodeAdmission(coreCount: coreCount, share: configuration.transcodeCPUShare)
+    let encoding = try OpusEncoder.measure(configuration.encoding)
+    admission.record(packets: encoding.packets, nanoseconds: encoding.nanoseconds)
     let freshness = SourceFreshness(mediaRoot: mediaRoot, webCacheSeconds: configuration.webCacheSeconds)
     let disk = try makeDiskCache(freshness)
     let timelines = makeTimelines(

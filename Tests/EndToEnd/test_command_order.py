@@ -122,6 +122,6 @@ async def test_a_flood_of_seeks_delays_no_other_session(engine, new_session):
     since = engine.mark()
     await engine.command(type="pause", session_id=other)
     # Rendering all of them takes seconds; a packet is 20 ms.
-    assert len(engine.packets(since, session=other)) <= 25
+    assert len(engine.packets(since, session=other)) <= 40
     for session in (flooded, other):
         await engine.command(type="stop", session_id=session)

@@ -75,3 +75,24 @@ package struct OpusEncoder: ~Copyable {
     }
   }
 }
+
+extension OpusEncoder {
+  /// Encodes a second of noise, about the hardest there is, on the calling thread.
+  ///
+  /// - Returns: the packets made, and their CPU time.
+  static func measure(_ settings: EncodingSettings) throws(ErrorReport) -> (packets: Int, nanoseconds: UInt64) {
+    var encoder = try make(settings, kilobitsPerSecond: nil)
+    var buffer = [UInt8](repeating: 0, count: maximumPacketByteCount)
+    var noise = SystemRandomNumberGenerator()
+    let frame = (0..<frameSampleCount * Resampler.channelCount).map { _ in
+      Float.random(in: -0.3...0.3, using: &noise)
+    }
+    let start = EngineThread.cpuNanoseconds
+    for _ in 0..<Turn.packetCount {
+      _ = try buffer.withUnsafeMutableBufferPointer { (buffer) throws(ErrorReport) in
+        try encoder.encode(frame, into: buffer)
+      }
+    }
+    return (Turn.packetCount, EngineThread.cpuNanoseconds - start)
+  }
+}

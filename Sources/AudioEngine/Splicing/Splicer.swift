@@ -9,8 +9,9 @@ package final class Splicer: Sendable {
   /// From asking to the packets' being there, with no other splice waiting.
   private static let leastNanoseconds: UInt64 = 4_000_000
 
-  /// Cuts that may wait: with so many, a command is done some 100 ms after it was asked for.
-  private static let maximumWaiting = 32
+  /// Splices that may wait, so that as many sessions as there are workers can be cut at once: with so many, a
+  /// command is done some 170 ms after it was asked for.
+  private static let maximumWaiting = 64
 
   private let queue = DispatchQueue(label: "antiphon.splicer", qos: .userInteractive)
   /// Splices, of which a seek has two.
@@ -23,7 +24,7 @@ package final class Splicer: Sendable {
     Self.leastNanoseconds + UInt64(waiting.load(ordering: .relaxed)) * Self.nanosecondsASplice
   }
 
-  /// Whether another cut may wait for its splices.
+  /// Whether the splices of another cut may wait.
   var hasRoom: Bool { waiting.load(ordering: .relaxed) < Self.maximumWaiting }
 
   /// Renders the packets of splices that follow one another; none where that fails, which leaves a click and

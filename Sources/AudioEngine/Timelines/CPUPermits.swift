@@ -1,5 +1,6 @@
 import Dispatch
 import Synchronization
+import WireProtocol
 
 /// As many permits as cores: a worker holds one while it produces its next second, and gives it back.
 ///
@@ -10,7 +11,17 @@ package final class CPUPermits: Sendable {
   private struct Waiter {
     let timeline: Timeline
     let turn: DispatchSemaphore
+    let sinceNanoseconds = MonotonicClock.nowNanoseconds
+
+    /// What is opened gets its answer, be it that there is no room, however many run dry meanwhile.
+    func stock(nowNanoseconds: UInt64) -> Int {
+      let isOverdue = nowNanoseconds - sinceNanoseconds > CPUPermits.longestOpeningNanoseconds
+      return isOverdue && timeline.phase == .opening ? .min : timeline.stock
+    }
   }
+
+  /// How long an opening, which takes a few milliseconds, lets those that run dry go first.
+  private static let longestOpeningNanoseconds: UInt64 = 1_000_000_000
 
   private struct State {
     var free: Int
@@ -53,9 +64,10 @@ package final class CPUPermits: Sendable {
 
   /// Gives the permit to the waiting timeline with the least stock; the first to wait wins a tie.
   package func release() {
+    let now = MonotonicClock.nowNanoseconds
     state.withLock { state in
       let mostUrgent = state.waiters.indices.min {
-        state.waiters[$0].timeline.stock < state.waiters[$1].timeline.stock
+        state.waiters[$0].stock(nowNanoseconds: now) < state.waiters[$1].stock(nowNanoseconds: now)
       }
       if let mostUrgent {
         state.waiters.remove(at: mostUrgent).turn.signal()

@@ -7,8 +7,9 @@ import WireProtocol
 /// never comes here.
 ///
 /// Every worker tells what its packets cost in CPU time. Demand is that cost, times 50 packets a second,
-/// times the transcodes that are not done; capacity is a share of all cores. Until something has been
-/// measured, and while nothing else is being transcoded, everything enters.
+/// times the transcodes that are not done; capacity is a share of all cores. The engine measures a second of
+/// encoding as it starts, so that a rush of plays right then is judged too. While nothing else is being
+/// transcoded, everything enters.
 package final class TranscodeAdmission: Sendable {
   fileprivate struct State {
     var admitted: [ObjectIdentifier: Timeline] = [:]
