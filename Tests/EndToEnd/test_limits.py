@@ -279,6 +279,24 @@ async def test_what_cannot_be_carried_is_refused_and_all_else_enters(small, new_
         await first.command("stop")
 
 
+async def test_a_rush_of_plays_is_answered_one_by_one(tmp_path, media):
+    """Right at the start, before any track could be measured: some enter, the others are refused, all are told."""
+    media.path(LONG)
+    options = ("--cache-bytes", "0", "--max-workers", "200", "--transcode-cpu-share", "0.25")
+    with Antiphon(tmp_path, media.root, engine_options=options, router=False) as antiphon:
+        # Another bit rate is another production.
+        answers = await asyncio.gather(
+            *(
+                request("POST", f"{antiphon.engine.url}/session/{kbps}/play", {"url": LONG.url, "bitrate_kbps": kbps})
+                for kbps in range(60, 180)
+            )
+        )
+        refusals = [answer for answer in answers if answer.status != 200]
+        assert 0 < len(refusals) < len(answers), f"{len(refusals)} of {len(answers)} were refused"
+        assert all(answer.status == 503 and answer.code == "overloaded" for answer in refusals), refusals[0]
+        assert await figure(antiphon.engine, "antiphon_engine_transcodes_refused_total") == len(refusals)
+
+
 async def test_a_session_that_plays_is_not_refused_its_own_place(small, new_session):
     """A seek, a volume and another track of its own: the old timeline still has its place when it asks."""
     async with listen(small.router.url, new_session()) as listener:

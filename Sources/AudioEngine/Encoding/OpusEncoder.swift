@@ -80,7 +80,8 @@ extension OpusEncoder {
   /// Encodes a second of noise, about the hardest there is, on the calling thread.
   ///
   /// - Returns: the packets made, and their CPU time.
-  static func measure(_ settings: EncodingSettings) throws(ErrorReport) -> (packets: Int, nanoseconds: UInt64) {
+  static func measure(_ settings: EncodingSettings) throws(ErrorReport) -> (packets: Int, nanoseconds: UInt64)
+  {
     var encoder = try make(settings, kilobitsPerSecond: nil)
     var buffer = [UInt8](repeating: 0, count: maximumPacketByteCount)
     var noise = SystemRandomNumberGenerator()

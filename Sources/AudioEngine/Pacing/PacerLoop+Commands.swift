@@ -150,13 +150,15 @@ extension PacerLoop {
       timings.total = MonotonicClock.milliseconds(
         from: asked.askedNanoseconds, to: MonotonicClock.nowNanoseconds)
     }
-    let journal = timeline.journal
-    timings.queued = journal.milliseconds(of: .queue)
-    timings.extract = journal.milliseconds(of: .extract)
-    timings.resolve = journal.milliseconds(of: .resolve)
-    timings.connect = journal.milliseconds(of: .connect)
-    timings.probe = journal.milliseconds(of: .probe)
-    timings.firstPacket = journal.milliseconds(of: .firstPacket)
+    func milliseconds(_ stage: StageRecord.Stage) -> Double? {
+      timeline.journal.milliseconds(of: stage, since: asked?.askedNanoseconds ?? 0)
+    }
+    timings.queued = milliseconds(.queue)
+    timings.extract = milliseconds(.extract)
+    timings.resolve = milliseconds(.resolve)
+    timings.connect = milliseconds(.connect)
+    timings.probe = milliseconds(.probe)
+    timings.firstPacket = milliseconds(.firstPacket)
     return Ready(request, track, timings)
   }
 

@@ -13,7 +13,8 @@ extension PacerLoop {
     cutCount += 1
     var fadesOut = outgoing != nil
     if case .volume = action { fadesOut = false }
-    let cut = PendingCut(number: cutCount, index: index, action: action, fadesOut: fadesOut)
+    let cut = PendingCut(
+      number: cutCount, index: index, action: action, fadesOut: fadesOut, isHeard: !splices.isEmpty)
     // Who comes in a flood of cuts goes without a fade, and keeps nobody's waiting.
     guard !splices.isEmpty, splicer.hasRoom else { return perform(cut, session) }
     session.cut = cut
@@ -105,7 +106,7 @@ extension PacerLoop {
     var packets = (isHurried ? nil : cut.packets) ?? []
     pacer.statistics.update {
       $0.cuts += 1
-      if packets.isEmpty, cut.fadesOut { $0.cutsWithoutFade += 1 }
+      if packets.isEmpty, cut.isHeard { $0.cutsWithoutFade += 1 }
     }
     if cut.fadesOut, !packets.isEmpty {
       let last = packets.removeFirst()

@@ -21,6 +21,8 @@ struct PendingCut {
   let action: Action
   /// Whether the splice's first packet takes the place of the one at `index`, as the last of the old sound.
   let fadesOut: Bool
+  /// Whether there is sound to be spliced.
+  let isHeard: Bool
   /// Nil until the splice is rendered.
   var packets: [[UInt8]]?
 

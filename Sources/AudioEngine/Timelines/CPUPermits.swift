@@ -15,7 +15,8 @@ package final class CPUPermits: Sendable {
 
     /// What is opened gets its answer, be it that there is no room, however many run dry meanwhile.
     func stock(nowNanoseconds: UInt64) -> Int {
-      let isOverdue = nowNanoseconds - sinceNanoseconds > CPUPermits.longestOpeningNanoseconds
+      // It may have begun to wait after the clock was read.
+      let isOverdue = nowNanoseconds > sinceNanoseconds + CPUPermits.longestOpeningNanoseconds
       return isOverdue && timeline.phase == .opening ? .min : timeline.stock
     }
   }

@@ -24,9 +24,10 @@ package final class StageJournal: Sendable {
 
   package var entries: [Entry] { state.withLock { $0 } }
 
-  /// How long a stage took, all its times together; nil where it did not happen.
-  package func milliseconds(of stage: StageRecord.Stage) -> Double? {
-    let times = entries.filter { $0.stage == stage }.compactMap(\.milliseconds)
+  /// How long a stage took, all its times together; nil where it did not happen, or had ended before.
+  package func milliseconds(of stage: StageRecord.Stage, since nanoseconds: UInt64) -> Double? {
+    let times = entries.filter { $0.stage == stage && $0.endNanoseconds >= nanoseconds }
+      .compactMap(\.milliseconds)
     return times.isEmpty ? nil : times.reduce(0, +)
   }
 
