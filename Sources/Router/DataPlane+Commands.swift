@@ -23,8 +23,13 @@ extension DataPlane {
   func perform(_ command: ClientCommand, for asker: Asker) throws(Refusal) {
     switch command.action {
     case .ping(let t): asker.answer(.pong(t))
-    case .queue(let id, let change): try perform(change, on: id, for: asker)
+    case .queue(let id, let command): try perform(command, on: id, for: asker)
     case .engine(.session(let id, .play(let request))): try play(request, on: id, for: asker)
+    case .engine(.session(let id, .prepare(let request))): try prepare(request, on: id, for: asker)
+    case .engine(.session(let id, .unprepare)):
+      store.sessions[id]?.prepared = nil
+      try send(.session(id, .unprepare), for: asker)
+    case .engine(.session(let id, .stop)): try stop(id, for: asker)
     case .engine(.session(let id, .volume(let level))): try setVolume(level, on: id, for: asker)
     case .engine(let action): try send(action, for: asker)
     }
@@ -49,27 +54,55 @@ extension DataPlane {
     return id
   }
 
-  func perform(_ action: TrackQueue.Action, _ session: RoutedSession) throws(Refusal) {
-    switch action {
-    case .stop: try send(.session(session.id, .stop), for: .router)
-    case .play(let entry):
-      let request = PlayRequest(url: entry.url, volume: session.volume)
-      let id = try send(.session(session.id, .play(request)), for: .router)
-      session.asked(toPlay: request, requestID: id)
-    }
-  }
-
-  func announceQueue(_ session: RoutedSession, except listener: WebSocketListener?) {
-    guard session.listenerCount > 0 else { return }
-    let message = QueueMessage(sessionID: session.id, requestID: nil, queue: session.queue.view)
-    session.broadcast(WebSocketFrames.text(JSON.encode(message)), except: listener)
-  }
-
+  /// What is asked for by itself becomes the queue's current entry once it plays.
   private func play(_ request: PlayRequest, on id: SessionID, for asker: Asker) throws(Refusal) {
     let session = try store.session(id)
     defer { store.removeIfUnused(session) }
+    let (entry, request) = try tagged(request, session)
     let requestID = try send(.session(id, .play(request)), for: asker)
-    session.asked(toPlay: request, requestID: requestID)
+    session.owed = nil
+    session.prepared = nil
+    session.starting = StartingPlay(requestID: requestID, request: request, entry: entry)
+  }
+
+  /// A client's own goes before what the queue has next.
+  private func prepare(_ request: PlayRequest, on id: SessionID, for asker: Asker) throws(Refusal) {
+    guard let session = store.sessions[id] else {
+      _ = try send(.session(id, .prepare(request)), for: asker)
+      return
+    }
+    let (entry, request) = try tagged(request, session)
+    var requestID = ""
+    let listener = Asker.inside { [weak self] event in
+      asker.answer(.event(event))
+      self?.prepareAnswered(session, event, requestID: requestID)
+    }
+    requestID = try send(.session(id, .prepare(request)), for: listener)
+    session.prepared = PreparedPlay(entry: entry, request: request, requestID: requestID, isClients: true)
+  }
+
+  private func tagged(
+    _ request: PlayRequest, _ session: RoutedSession
+  ) throws(Refusal) -> (QueueEntry, PlayRequest) {
+    let entry = session.queue.newEntry(try QueuedTrack(url: request.url).checked())
+    var request = request
+    request.tag = newTag(for: entry)
+    return (entry, request)
+  }
+
+  /// What is only owed is stopped here: the engine does not know of it.
+  private func stop(_ id: SessionID, for asker: Asker) throws(Refusal) {
+    guard let session = store.sessions[id], session.state == .idle, session.owed != nil else {
+      try send(.session(id, .stop), for: asker)
+      return
+    }
+    session.owed = nil
+    let ended = EngineEvent(.ended(.stopped, positionMilliseconds: 0), sessionID: id)
+    change(session) { _ = $0.ended(.stopped) }
+    state.save(session) {
+      asker.answer(.event(ended))
+      session.broadcast(WebSocketFrames.text(ended.encoded()), except: asker.webSocket)
+    }
   }
 
   /// A level for what plays is the engine's to change; one for what comes next is kept here.
@@ -80,37 +113,9 @@ extension DataPlane {
       try send(.session(id, .volume(level)), for: asker)
       return
     }
+    state.save(session)
     let status = EngineEvent(.status(session.snapshot), sessionID: id)
     asker.answer(.event(status))
     session.broadcast(WebSocketFrames.text(status.encoded()), except: asker.webSocket)
-  }
-
-  private func perform(
-    _ change: ClientCommand.QueueChange, on id: SessionID, for asker: Asker
-  ) throws(Refusal) {
-    let session = try store.session(id)
-    defer { store.removeIfUnused(session) }
-    let before = session.queue.view
-    // A copy, so that a change the engine cannot follow is not made at all.
-    var queue = session.queue
-    if let action = try Self.apply(change, to: &queue, isSessionIdle: session.isIdle) {
-      try perform(action, session)
-    }
-    session.queue = queue
-    asker.answer(.queue(id, queue.view))
-    if queue.view != before { announceQueue(session, except: asker.webSocket) }
-  }
-
-  private static func apply(
-    _ change: ClientCommand.QueueChange, to queue: inout TrackQueue, isSessionIdle: Bool
-  ) throws(Refusal) -> TrackQueue.Action? {
-    switch change {
-    case .add(let url): return try queue.add(url: url, isSessionIdle: isSessionIdle)
-    case .remove(let id): try queue.remove(id: id)
-    case .clear: queue.clear()
-    case .show: break
-    case .skip: return try queue.skip(isSessionIdle: isSessionIdle)
-    }
-    return nil
   }
 }

@@ -6,7 +6,8 @@ extension DataPlane: EngineLinkDelegate {
   func engineConnected(_ hello: Hello) {
     let isSameEngine = hello.startedAtMilliseconds == engineStartedAtMilliseconds
     engineStartedAtMilliseconds = hello.startedAtMilliseconds
-    unconfirmed = Set(store.sessions.values.filter { $0.state != .idle }.map(\.id))
+    state.saveEngine(startedAtMilliseconds: hello.startedAtMilliseconds)
+    unconfirmed = Set(store.sessions.values.filter { !$0.isIdle }.map(\.id))
     announceEngine()
     for snapshot in hello.sessions { adopt(snapshot) }
     // Where hello is not full it names every session.
@@ -22,7 +23,8 @@ extension DataPlane: EngineLinkDelegate {
   func engineWentAway() {
     unconfirmed = []
     for session in store.sessions.values {
-      session.engineWentAway()
+      loseEngine(session)
+      state.save(session)
       store.removeIfUnused(session)
     }
     announceEngine()
@@ -45,7 +47,8 @@ extension DataPlane: EngineLinkDelegate {
     let isForAll = concernsAll(event, session, asker)
     session.apply(event.body)
     distribute(event, session, asker, isForAll: isForAll)
-    continueQueue(session, after: event, asker)
+    follow(event, session)
+    if event.body.changesWhatIsKept { state.save(session) }
     if case .ready = event.body, let level = session.takeWantedVolume() {
       // The level that was asked for while this track was being opened.
       _ = try? send(.session(id, .volume(level)), for: .router)
@@ -77,7 +80,7 @@ extension DataPlane: EngineLinkDelegate {
   private func sessionFrame(_ session: RoutedSession) -> ByteBuffer {
     WebSocketFrames.text(
       JSON.encode(
-        SessionMessage(session: session.snapshot, queue: session.queue.view, engine: link.status)))
+        SessionMessage(session: session.snapshot, queue: session.queue.view(), engine: link.status)))
   }
 
   private func announceEngine() {
@@ -90,6 +93,7 @@ extension DataPlane: EngineLinkDelegate {
   private func concernsAll(_ event: EngineEvent, _ session: RoutedSession, _ asker: Asker?) -> Bool {
     switch event.body {
     case .why: return false
+    case _ where asker?.isInside == true: return event.body.isNews
     case .status(let snapshot):
       if case .router? = asker { return true }
       return snapshot.volume != nil && snapshot.volume != session.volume
@@ -108,62 +112,9 @@ extension DataPlane: EngineLinkDelegate {
     guard isForAll, session.listenerCount > 0 else { return }
     var anonymous = event
     anonymous.requestID = nil
+    // The names of plays are between the Router and the engine.
+    if case .extracting(let url, _) = event.body { anonymous.body = .extracting(url: url) }
     session.broadcast(WebSocketFrames.text(anonymous.encoded()), except: asker?.webSocket)
-  }
-
-  // MARK: What follows an end
-
-  private func continueQueue(_ session: RoutedSession, after event: EngineEvent, _ asker: Asker?) {
-    switch event.body {
-    case .extracting(let url) where session.queue.current != nil && session.queue.current?.url != url:
-      session.queue.playedSomethingElse()
-      announceQueue(session, except: nil)
-    case .error(let report) where report.code == .overloaded && session.state == .extracting:
-      session.overload = report
-    case .ended(let reason, _) where session.startingRequestID == nil:
-      guard let overload = session.takeOverload(), reason == .loadFailed else {
-        return follow(session) { queue in queue.ended(reason) }
-      }
-      refused(session, overload)
-    case .error(let report) where event.requestID != nil && event.requestID == session.startingRequestID:
-      // Refused before it began, so that no end will be reported.
-      session.startingRequestID = nil
-      guard case .router? = asker else { return }
-      refused(session, report)
-    default: break
-    }
-  }
-
-  /// A play of ours was refused. What the engine has no room for now is asked for again; anything else will
-  /// not become better.
-  private func refused(_ session: RoutedSession, _ report: ErrorReport) {
-    let isForNow = [.tooManySessions, .workersExhausted, .overloaded, .engineUnavailable].contains(
-      report.code)
-    guard isForNow else {
-      guard session.isLost else { return follow(session) { queue in queue.ended(.loadFailed) } }
-      return engineReported(lostEnd(of: session, .loadFailed))
-    }
-    if !session.isLost { follow(session) { $0.putBack() } }
-    let wait = TimeAmount.milliseconds(RouterLimits.retryMilliseconds)
-    eventLoop.assumeIsolated().scheduleTask(in: wait) { [weak self, weak session] in
-      guard let self, let session, store.sessions[session.id] === session else { return }
-      if session.isLost {
-        goOn(session)
-      } else if session.isIdle {
-        follow(session) { queue in queue.ended(.finished) }
-      }
-    }
-  }
-
-  private func follow(_ session: RoutedSession, _ change: (inout TrackQueue) -> TrackQueue.Action?) {
-    let before = session.queue.view
-    let action = change(&session.queue)
-    do {
-      if let action { try perform(action, session) }
-    } catch {
-      logger.warning("the queue cannot go on: \(error.report)", metadata: ["session": "\(session.id)"])
-    }
-    if session.queue.view != before { announceQueue(session, except: nil) }
   }
 
   // MARK: After an engine's restart
@@ -178,6 +129,13 @@ extension DataPlane: EngineLinkDelegate {
     unconfirmed.remove(snapshot.sessionID)
     let session = store.known(snapshot.sessionID)
     session.adopt(snapshot)
+    moveQueue(session, to: snapshot)
+    state.save(session)
+    if let owed = session.owed {
+      // Where the engine has begun it already, it is owed no more.
+      if owed.tag == snapshot.tag { session.owed = nil } else { goOn(session) }
+    }
+    seeToNext(session)
     guard session.listenerCount > 0 else { return }
     session.broadcast(sessionFrame(session))
     askForChapters(of: session)
@@ -194,29 +152,28 @@ extension DataPlane: EngineLinkDelegate {
     }
   }
 
-  private func goOn(_ session: RoutedSession) {
-    guard let request = session.continuation else { return }
-    logger.info(
-      "the engine is new: going on with \(request.url) at \(request.startMilliseconds) ms",
-      metadata: ["session": "\(session.id)"])
-    do {
-      let id = try send(.session(session.id, .play(request)), for: .router)
-      session.asked(toPlay: request, requestID: id)
-    } catch {
-      logger.error("the session cannot go on: \(error.report)", metadata: ["session": "\(session.id)"])
-    }
-  }
-
-  private func lostEnd(of session: RoutedSession, _ reason: EngineEvent.EndReason) -> EngineEvent {
-    EngineEvent(
-      .ended(reason, positionMilliseconds: session.snapshot.positionMilliseconds ?? 0),
-      sessionID: session.id)
-  }
-
   /// Of a session that somebody looks at; the answer is given to all who do.
   private func askForChapters(of session: RoutedSession) {
     guard session.lacksChapters else { return }
     // Without an answer only the chapters are missing.
     _ = try? send(.session(session.id, .status), for: .router)
+  }
+}
+
+extension EngineEvent.Body {
+  /// Whether a session's record is another after it.
+  fileprivate var changesWhatIsKept: Bool {
+    switch self {
+    case .extracting, .ready, .playing, .paused, .resumed, .seeked, .ended, .status: true
+    default: false
+    }
+  }
+
+  /// Whether all who listen are told, whoever asked.
+  fileprivate var isNews: Bool {
+    switch self {
+    case .error, .status: false
+    default: true
+    }
   }
 }

@@ -2,6 +2,12 @@ import Logging
 import NIOCore
 import WireProtocol
 
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
 /// The Router's one loop and everything confined to it: the engine's link, the sessions, the WebSockets,
 /// and the commands that wait. No lock and no hop between a packet and its listeners
 /// (`docs/decisions/0003-router-data-plane-on-one-loop.md`).
@@ -10,7 +16,11 @@ final class DataPlane {
   let logger: Logger
   let statistics: RouterStatistics
   let store: SessionStore
+  /// What is kept on disk.
+  let state: StateWriter
   var pending: PendingRequests<Asker>
+  /// Numbers the plays of this start.
+  var tagCount = 0
   /// When the engine that was connected last had started: another value is another engine.
   var engineStartedAtMilliseconds: Int?
   /// Sessions that play as far as we know, and that this engine has not named yet.
@@ -33,23 +43,32 @@ final class DataPlane {
     var channel: any Channel
   }
 
-  init(enginePath: String, socketBufferByteCount: Int, eventLoop: any EventLoop, logger: Logger) {
+  init(
+    enginePath: String, socketBufferByteCount: Int, stateStore: StateStore, saved: SavedState,
+    eventLoop: any EventLoop, logger: Logger
+  ) {
     self.enginePath = enginePath
     self.socketBufferByteCount = socketBufferByteCount
     self.eventLoop = eventLoop
     self.logger = logger
     statistics = RouterStatistics()
     store = SessionStore(statistics: statistics)
+    state = StateWriter(store: stateStore, eventLoop: eventLoop, logger: logger)
     pending = PendingRequests(prefix: "r\(String(UInt64.random(in: .min ... .max), radix: 36))")
+    engineStartedAtMilliseconds = saved.engineStartedAtMilliseconds
+    for session in saved.sessions { store.known(session.record.id).restore(session) }
+    store.onForget = { [state] session in state.forget(session) }
   }
 
   func start() {
     link.start()
     lookEverySecond()
+    checkpoint()
   }
 
   func stop() {
     isStopped = true
+    state.savePositions(of: store.sessions.values)
     link.stop()
     failPending(ErrorReport(.engineUnavailable, "the Router is stopping", stage: .command))
     for connection in oggListeners.values { connection.listener.end() }
@@ -97,9 +116,11 @@ final class DataPlane {
     eventLoop.assumeIsolated().scheduleTask(in: .seconds(1)) { [weak self] in
       guard let self else { return }
       let now = NIODeadline.now()
+      let wallMilliseconds = Int(Date().timeIntervalSince1970 * 1_000)
       for session in store.sessions.values {
         for listener in session.webSockets.values { listener.look(now: now) }
-        store.removeIfAbandoned(session, now: now)
+        seeToNext(session)
+        store.removeIfAbandoned(session, now: wallMilliseconds)
       }
       for connection in oggListeners.values where connection.listener.isStuck(now: now) {
         connection.channel.close(promise: nil)
@@ -110,10 +131,20 @@ final class DataPlane {
     }
   }
 
+  private func checkpoint() {
+    guard !isStopped else { return }
+    let interval = TimeAmount.milliseconds(RouterLimits.checkpointMilliseconds)
+    eventLoop.assumeIsolated().scheduleTask(in: interval) { [weak self] in
+      guard let self, !isStopped else { return }
+      state.savePositions(of: store.sessions.values)
+      checkpoint()
+    }
+  }
+
   private func expirePending(now: NIODeadline) {
     for (id, asker) in pending.takeExpired(now: now) {
-      for session in store.sessions.values where session.startingRequestID == id {
-        session.startingRequestID = nil
+      for session in store.sessions.values where session.starting?.requestID == id {
+        session.starting = nil
       }
       logger.warning("the engine has not answered the command \(id) in \(RouterLimits.answerSeconds) s")
       asker.refuse(

@@ -8,12 +8,13 @@ struct DataPlaneHandle: Sendable {
 
   /// Makes a data plane on that loop.
   static func make(
-    enginePath: String, socketBufferByteCount: Int, eventLoop: any EventLoop, logger: Logger
+    enginePath: String, socketBufferByteCount: Int, stateStore: StateStore, saved: SavedState,
+    eventLoop: any EventLoop, logger: Logger
   ) async throws -> DataPlaneHandle {
     try await eventLoop.submit {
       let plane = DataPlane(
-        enginePath: enginePath, socketBufferByteCount: socketBufferByteCount, eventLoop: eventLoop,
-        logger: logger)
+        enginePath: enginePath, socketBufferByteCount: socketBufferByteCount, stateStore: stateStore,
+        saved: saved, eventLoop: eventLoop, logger: logger)
       return DataPlaneHandle(
         eventLoop: eventLoop, plane: NIOLoopBound(plane, eventLoop: eventLoop))
     }.get()

@@ -45,9 +45,10 @@ package struct RouterApplication: Service {
   }
 
   private func serve(on loops: MultiThreadedEventLoopGroup) async throws {
+    let state = try StateStore(directory: configuration.state)
     let plane = try await DataPlaneHandle.make(
       enginePath: configuration.engineSocket, socketBufferByteCount: configuration.socketBufferBytes,
-      eventLoop: loops.next(), logger: logger)
+      stateStore: state, saved: try state.load(), eventLoop: loops.next(), logger: logger)
     let requestGuard = RequestGuard(
       bindHost: configuration.listen.host, allowedOrigins: configuration.allowOrigin,
       allowedHosts: configuration.allowHost)
@@ -78,6 +79,7 @@ package struct RouterApplication: Service {
     }
     // Before the loop ends, so that nothing is scheduled on it any more.
     try await plane { plane in plane.stop() }
+    try state.close()
     try outcome.get()
   }
 

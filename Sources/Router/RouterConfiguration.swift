@@ -1,4 +1,5 @@
 import ArgumentParser
+import Glibc
 import Logging
 import WireProtocol
 
@@ -14,6 +15,12 @@ package struct RouterConfiguration: ParsableArguments, Sendable {
     help: ArgumentHelp("Where to listen: ADDRESS:PORT or [IPv6]:PORT.", valueName: "address"),
     transform: Self.listenAddress)
   package var listen = ListenAddress(host: "127.0.0.1", port: 8_080)
+
+  @Option(
+    help: ArgumentHelp(
+      "A folder for queues and what plays, which survive a restart: $XDG_STATE_HOME/antiphon, ~/.local/state/antiphon, or /var/lib/antiphon.",
+      valueName: "folder"))
+  package var state: String = Self.defaultStateFolder
 
   @Option(help: "The kernel's buffers of the connection to the engine in bytes, 4096 to 16777216.")
   package var socketBufferBytes = WireLimits.socketBufferByteCount
@@ -48,6 +55,14 @@ package struct RouterConfiguration: ParsableArguments, Sendable {
         "\(listen) can be reached from other machines, and this Router has no passwords yet: anyone there "
           + "could command it. Listen on 127.0.0.1, or say --anonymous.")
     }
+  }
+
+  private static var defaultStateFolder: String {
+    func variable(_ name: String) -> String? {
+      getenv(name).map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 }
+    }
+    let base = variable("XDG_STATE_HOME") ?? variable("HOME").map { $0 + "/.local/state" } ?? "/var/lib"
+    return base + "/antiphon"
   }
 
   private static func listenAddress(_ text: String) throws -> ListenAddress {

@@ -12,16 +12,32 @@ package enum RouterLimits {
   /// at 3 to 5 µs each, which leaves the other sessions their 20 ms.
   package static let maximumListenersPerSession = 1_000
 
-  /// Entries of one queue.
-  package static let maximumQueueEntries = 1_000
+  /// Entries that wait in one queue.
+  package static let maximumQueueEntries = 10_000
 
-  /// A queue that nobody hears and that plays nothing is forgotten after this long (design.md: 5 minutes).
-  package static let abandonedSeconds: Int64 = 300
+  /// Entries of one history.
+  package static let maximumHistoryEntries = 100
+
+  /// Entries in one message: `queue` asks for further ones.
+  package static let maximumQueuePage = 100
+
+  /// Tracks of one `queue_add`.
+  package static let maximumTracksPerAdd = 500
+
+  /// A queue that nobody hears and that plays nothing is kept for this long; the one that has been left alone
+  /// longest goes earlier where there is no room for another.
+  package static let abandonedSeconds = 30 * 86_400
+
+  /// How far ahead of its track's end a session has the next one prepared: a cold yt-dlp takes a few seconds.
+  package static let prepareAheadMilliseconds = 20_000
+
+  /// How often the positions of what plays are written.
+  package static let checkpointMilliseconds: Int64 = 500
 
   /// What the engine has no room for is asked for again after this long.
   package static let retryMilliseconds: Int64 = 2_000
 
-  /// A queued URL: the 1,000 of a queue stay below 4 MiB.
+  /// A queued URL.
   package static let maximumURLByteCount = 4_096
 
   /// What a refusal with status 503 tells its client to wait.

@@ -26,6 +26,8 @@ public struct EngineCommand: Sendable, Equatable {
     case play(PlayRequest)
     /// What follows when the current track has finished.
     case prepare(PlayRequest)
+    /// Nothing follows after all.
+    case unprepare
     case pause
     case resume
     case stop
@@ -60,10 +62,12 @@ public struct PlayRequest: Codable, Sendable, Equatable {
   public var paused: Bool
   /// The encoder's bit rate, in kbit/s. Nil for the engine's own, and for passing Opus through.
   public var bitrateKilobits: Int?
+  /// The asker's own name for this play, at most 64 characters, repeated wherever the engine says what plays.
+  public var tag: String?
 
   public init(
     url: String, startMilliseconds: Int = 0, endMilliseconds: Int? = nil, volume: Double = 1,
-    loop: Bool = false, paused: Bool = false, bitrateKilobits: Int? = nil
+    loop: Bool = false, paused: Bool = false, bitrateKilobits: Int? = nil, tag: String? = nil
   ) {
     self.url = url
     self.startMilliseconds = startMilliseconds
@@ -72,6 +76,7 @@ public struct PlayRequest: Codable, Sendable, Equatable {
     self.loop = loop
     self.paused = paused
     self.bitrateKilobits = bitrateKilobits
+    self.tag = tag
   }
 }
 
@@ -149,7 +154,7 @@ extension CodingUserInfoKey {
 
 extension EngineCommand: Codable {
   private enum Key: String, CodingKey {
-    case type, path, query, limit, url, offset, volume, loop, paused, level, filters, score
+    case type, path, query, limit, url, tag, offset, volume, loop, paused, level, filters, score
     case requestID = "request_id"
     case sessionID = "session_id"
     case channelID = "channel_id"
@@ -201,6 +206,7 @@ extension EngineCommand: Codable {
     switch type {
     case "play": return .play(try playRequest(fields))
     case "prepare": return .prepare(try playRequest(fields))
+    case "unprepare": return .unprepare
     case "pause": return .pause
     case "resume": return .resume
     case "stop": return .stop
@@ -212,7 +218,8 @@ extension EngineCommand: Codable {
     default:
       throw ErrorReport(
         .invalidCommand, "the command type is \(type.debugDescription)",
-        hint: "use play, prepare, pause, resume, stop, seek, volume, status, why, media, artwork or resolve",
+        hint:
+          "use play, prepare, unprepare, pause, resume, stop, seek, volume, status, why, media, artwork or resolve",
         stage: .command)
     }
   }
@@ -233,7 +240,15 @@ extension EngineCommand: Codable {
       volume: try volume(fields.decodeIfPresent(Double.self, forKey: .volume) ?? 1, field: "volume"),
       loop: try fields.decodeIfPresent(Bool.self, forKey: .loop) ?? false,
       paused: try fields.decodeIfPresent(Bool.self, forKey: .paused) ?? false,
-      bitrateKilobits: try bitrate(fields))
+      bitrateKilobits: try bitrate(fields), tag: try tag(fields))
+  }
+
+  private static func tag(_ fields: KeyedDecodingContainer<Key>) throws -> String? {
+    let tag = try fields.decodeIfPresent(String.self, forKey: .tag)
+    if let tag, tag.count > WireLimits.maximumTagLength {
+      throw ErrorReport.field("tag", "has over \(WireLimits.maximumTagLength) characters")
+    }
+    return tag
   }
 
   private static func bitrate(_ fields: KeyedDecodingContainer<Key>) throws -> Int? {
@@ -296,9 +311,10 @@ extension EngineCommand: Codable {
         try fields.encode(request.loop, forKey: .loop)
         try fields.encode(request.paused, forKey: .paused)
         try fields.encodeIfPresent(request.bitrateKilobits, forKey: .bitrateKilobits)
+        try fields.encodeIfPresent(request.tag, forKey: .tag)
       case .seek(let position): try fields.encode(position, forKey: .positionMilliseconds)
       case .volume(let level): try fields.encode(level, forKey: .level)
-      case .pause, .resume, .stop, .status, .why: break
+      case .unprepare, .pause, .resume, .stop, .status, .why: break
       }
     }
   }
@@ -310,6 +326,7 @@ extension EngineCommand.SessionAction {
     switch self {
     case .play: "play"
     case .prepare: "prepare"
+    case .unprepare: "unprepare"
     case .pause: "pause"
     case .resume: "resume"
     case .stop: "stop"

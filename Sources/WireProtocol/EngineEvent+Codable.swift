@@ -1,7 +1,7 @@
 /// Events as flat JSON objects: `type`, `session_id`, `request_id`, and the fields of the type.
 extension EngineEvent: Codable {
   private enum Key: String, CodingKey {
-    case type, url, reason, count, session
+    case type, url, tag, reason, count, session
     case sessionID = "session_id"
     case requestID = "request_id"
     case positionMilliseconds = "position_ms"
@@ -22,7 +22,9 @@ extension EngineEvent: Codable {
     case .artwork(let piece): try piece.encode(to: encoder)
     case .resolved(let resolution): try resolution.encode(to: encoder)
     case .error(let report): try report.encode(to: encoder)
-    case .extracting(let url): try fields.encode(url, forKey: .url)
+    case .extracting(let url, let tag):
+      try fields.encode(url, forKey: .url)
+      try fields.encodeIfPresent(tag, forKey: .tag)
     case .playing(let anchor), .resumed(let anchor), .rebased(let anchor):
       try fields.encode(anchor.positionMilliseconds, forKey: .positionMilliseconds)
       try fields.encode(anchor.dueNanoseconds, forKey: .dueNanoseconds)
@@ -60,7 +62,10 @@ extension EngineEvent: Codable {
     }
     switch type {
     case "hello": return .hello(try Hello(from: decoder))
-    case "extracting": return .extracting(url: try fields.decode(String.self, forKey: .url))
+    case "extracting":
+      return .extracting(
+        url: try fields.decode(String.self, forKey: .url),
+        tag: try fields.decodeIfPresent(String.self, forKey: .tag))
     case "ready": return .ready(try Ready(from: decoder))
     case "prepared": return .prepared(try Ready(from: decoder))
     case "why": return .why(try Diagnosis(from: decoder))

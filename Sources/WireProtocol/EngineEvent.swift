@@ -13,7 +13,8 @@ public struct EngineEvent: Sendable, Equatable {
 
   public enum Body: Sendable, Equatable {
     case hello(Hello)
-    case extracting(url: String)
+    /// - Parameter tag: the play's.
+    case extracting(url: String, tag: String? = nil)
     case ready(Ready)
     /// What follows the current track has its first packets.
     case prepared(Ready)

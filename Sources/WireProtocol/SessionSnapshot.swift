@@ -5,6 +5,8 @@ public struct SessionSnapshot: Codable, Sendable, Equatable {
   /// The cursor has reached the end of what is produced.
   public var buffering: Bool?
   public var url: String?
+  /// The play's own name for what plays.
+  public var tag: String?
   public var title: String?
   public var artist: String?
   public var album: String?
@@ -37,7 +39,7 @@ public struct SessionSnapshot: Codable, Sendable, Equatable {
   }
 
   enum CodingKeys: String, CodingKey {
-    case state, buffering, url, title, artist, album, artwork, live, chapters, volume, loop, codec
+    case state, buffering, url, tag, title, artist, album, artwork, live, chapters, volume, loop, codec
     case passthrough
     case sessionID = "session_id"
     case bitrateKilobits = "bitrate_kbps"

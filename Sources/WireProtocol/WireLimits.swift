@@ -43,6 +43,9 @@ public enum WireLimits {
   /// The most characters of a `request_id`.
   public static let maximumRequestIDLength = 128
 
+  /// Characters of a play's `tag`.
+  public static let maximumTagLength = 64
+
   /// The kernel's buffer of a connection between Router and engine (seed `audio-processor-worker-pool.md`).
   public static let socketBufferByteCount = 65_536
   public static let socketBufferRange = 4_096...16_777_216

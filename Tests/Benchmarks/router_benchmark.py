@@ -41,7 +41,8 @@ def fan_out(bench):
 
 def antiphon(bench):
     def router(socket, port):
-        return [bench.binary("Router"), "--engine-socket", socket, "--listen", f"127.0.0.1:{port}"], {}
+        return [bench.binary("Router"), "--engine-socket", socket, "--listen", f"127.0.0.1:{port}",
+                "--state", bench.directory / f"state-{port}"], {}
     return measure(bench, "antiphon", router)
 
 

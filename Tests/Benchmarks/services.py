@@ -55,7 +55,7 @@ def antiphon(bench, media_root, *flags):
     """Both processes: (engine, router)."""
     port = harness.free_port()
     command = [bench.binary("Router"), "--engine-socket", bench.directory / "engine.sock", "--listen",
-               f"127.0.0.1:{port}"]
+               f"127.0.0.1:{port}", "--state", bench.directory / f"state-{port}"]
     with (engine(bench, media_root, *flags) as sound, open(bench.directory / "router.log", "w") as log,
           harness.process(*command, stderr=log) as child):
         harness.wait_until("the router's health", lambda: harness.is_healthy(port))

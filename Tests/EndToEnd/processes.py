@@ -121,7 +121,10 @@ class Antiphon:
             + [*allowed, *engine_options],
             folder / "engine.log",
         )
-        self.router = Server("Router", ["--engine-socket", self.socket], folder / "router.log") if router else None
+        state = ["--state", str(folder / "state")]
+        self.router = (
+            Server("Router", ["--engine-socket", self.socket, *state], folder / "router.log") if router else None
+        )
 
     def __enter__(self) -> "Antiphon":
         try:

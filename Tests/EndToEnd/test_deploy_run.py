@@ -87,7 +87,11 @@ async def deploy_run(*arguments: str, **environment: str):
 @pytest.mark.parametrize("how", ["ctrl-c", "sigterm"])
 async def test_it_plays_the_samples_and_stops_clean(tmp_path, how):
     port, engine_port = free_ports()
-    folders = {"XDG_DATA_HOME": str(tmp_path / "data"), "XDG_RUNTIME_DIR": str(tmp_path)}
+    folders = {
+        "XDG_DATA_HOME": str(tmp_path / "data"),
+        "XDG_STATE_HOME": str(tmp_path / "state"),
+        "XDG_RUNTIME_DIR": str(tmp_path),
+    }
     async with deploy_run("--port", str(port), "--engine-port", str(engine_port), **folders) as run:
         url = f"http://127.0.0.1:{port}"
         await run.wait_for(f"Antiphon plays at {url}/")
@@ -125,7 +129,9 @@ async def test_it_plays_a_folder_and_writes_nothing_there(tmp_path, media):
     (folder / "song.opus").write_bytes(media.bytes(clip))
     port, engine_port = free_ports()
     arguments = ("--media", str(folder), "--port", str(port), "--engine-port", str(engine_port))
-    async with deploy_run(*arguments, XDG_DATA_HOME=str(tmp_path / "data")) as run:
+    async with deploy_run(
+        *arguments, XDG_DATA_HOME=str(tmp_path / "data"), XDG_STATE_HOME=str(tmp_path / "state")
+    ) as run:
         url = f"http://127.0.0.1:{port}"
         await run.wait_for(f"Antiphon plays at {url}/")
         entries = (await request("GET", url + "/api/v1/media")).body["entries"]

@@ -28,11 +28,27 @@ import WireProtocol
   }
 
   @Test(arguments: [
-    (#"{"type":"queue_add","url":"media:a"}"#, ClientCommand.QueueChange.add(url: "media:a")),
+    (#"{"type":"queue_add","url":"media:a"}"#, QueueCommand.add([QueuedTrack(url: "media:a")], at: .end)),
+    (
+      #"{"type":"queue_add","url":"media:a","title":"A","next":true}"#,
+      .add([QueuedTrack(url: "media:a", title: "A")], at: .index(0))
+    ),
+    (
+      #"{"type":"queue_add","tracks":[{"url":"media:a"}],"position":3}"#,
+      .add([QueuedTrack(url: "media:a")], at: .index(3))
+    ),
+    (#"{"type":"queue_add","query":"a song"}"#, .find("a song", at: .end)),
+    (#"{"type":"queue_move","id":"3","position":0}"#, .move(id: "3", position: 0)),
+    (#"{"type":"queue_loop","mode":"queue"}"#, .loop(.queue)),
+    (#"{"type":"skip_to","id":"3"}"#, .skipTo(id: "3")), (#"{"type":"previous"}"#, .previous),
+    (#"{"type":"quality","bitrate_kbps":96}"#, .quality(96)),
+    (#"{"type":"quality","bitrate_kbps":null}"#, .quality(nil)),
+    (#"{"type":"history"}"#, .history(limit: 100)), (#"{"type":"queue_shuffle"}"#, .shuffle),
+    (#"{"type":"queue","offset":5,"limit":10}"#, .show(QueuePage(offset: 5, limit: 10))),
     (#"{"type":"queue_remove","id":"3"}"#, .remove(id: "3")), (#"{"type":"queue_clear"}"#, .clear),
-    (#"{"type":"queue"}"#, .show), (#"{"type":"skip"}"#, .skip),
+    (#"{"type":"queue"}"#, .show(QueuePage())), (#"{"type":"skip"}"#, .skip),
   ])
-  func `may be for the Router itself`(_ json: String, _ change: ClientCommand.QueueChange) throws {
+  func `may be for the Router itself`(_ json: String, _ change: QueueCommand) throws {
     #expect(try decode(json) == ClientCommand(.queue(session, change)))
   }
 
@@ -42,6 +58,17 @@ import WireProtocol
       (#"{"request_id":"q"}"#, .invalidCommand, "q"),
       (#"{"type":"dance","request_id":"q"}"#, .invalidCommand, "q"),
       (#"{"type":"queue_add","request_id":"q"}"#, .invalidCommand, "q"),
+      (#"{"type":"queue_add","url":"media:a","query":"b"}"#, .invalidCommand, nil),
+      (#"{"type":"queue_add","tracks":[]}"#, .invalidCommand, nil),
+      (#"{"type":"queue_add","tracks":[{"url":"file:a"}],"request_id":"q"}"#, .invalidSource, "q"),
+      (#"{"type":"queue_add","url":"media:a","position":-1}"#, .invalidCommand, nil),
+      (#"{"type":"queue_move","id":"1"}"#, .invalidCommand, nil),
+      (#"{"type":"queue_move","id":"1","position":1.5}"#, .invalidCommand, nil),
+      (#"{"type":"queue_loop","mode":"all"}"#, .invalidCommand, nil),
+      (#"{"type":"quality"}"#, .invalidCommand, nil),
+      (#"{"type":"quality","bitrate_kbps":1}"#, .invalidCommand, nil),
+      (#"{"type":"queue","limit":101}"#, .invalidCommand, nil),
+      (#"{"type":"history","limit":0}"#, .invalidCommand, nil),
       (#"{"type":"pause","session_id":"8","request_id":"q"}"#, .invalidCommand, "q"),
       (#"{"type":"pause","channel_id":"8"}"#, .invalidCommand, nil),
       (#"{"type":"ping","t":"x"}"#, .invalidCommand, nil), (#"{"type":"filters"}"#, .unsupported, nil),

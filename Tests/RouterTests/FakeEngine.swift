@@ -51,11 +51,13 @@ final class FakeEngine: Sendable {
   }
 
   /// The session begins to sound, as after a play.
-  func startPlaying(_ session: String, url: String = "media:a", position: Int = 0) async throws {
+  func startPlaying(
+    _ session: String, url: String = "media:a", position: Int = 0, tag: String? = nil
+  ) async throws {
     let ready = Ready(
       url: url, title: "A", durationMilliseconds: 60_000, codec: "flac", passthrough: false, timings: .init())
     let anchor = EngineEvent.Anchor(positionMilliseconds: position, dueNanoseconds: 1_000)
-    try await send(.extracting(url: url), to: session)
+    try await send(.extracting(url: url, tag: tag), to: session)
     try await send(.ready(ready), to: session)
     try await send(.playing(anchor), to: session)
   }

@@ -114,19 +114,21 @@ import WireProtocol
       try await client.send(#"{"type":"queue_add","url":"media:a","request_id":"q"}"#)
       #expect(try await client.nextText(containing: #""request_id":"q""#).contains("media:a"))
       let first = try #require(await commands.next())
-      #expect(first.action == .session(try SessionID("one"), .play(PlayRequest(url: "media:a"))))
+      let firstPlay = try #require(first.playRequest)
+      #expect(firstPlay == PlayRequest(url: "media:a", tag: firstPlay.tag))
       try await client.send(#"{"type":"queue_add","url":"media:b"}"#)
       _ = try await client.nextText(containing: "media:b")
       // An end reported before the engine has begun with our play is of what was there before.
       try await engine.send(.ended(.finished, positionMilliseconds: 0), to: "one")
-      try await engine.startPlaying("one", url: "media:a")
+      try await engine.startPlaying("one", url: "media:a", tag: firstPlay.tag)
       try await engine.send(.ended(.finished, positionMilliseconds: 60_000), to: "one")
       let second = try #require(await commands.next(where: { $0.isPlay }))
-      #expect(second.action == .session(try SessionID("one"), .play(PlayRequest(url: "media:b"))))
+      #expect(second.playRequest?.url == "media:b")
+      #expect(second.playRequest?.tag != firstPlay.tag)
       // Refused before it began: no end will be reported, and the queue has nothing more.
       try await engine.send(
         .error(ErrorReport(.invalidSource, "no")), to: "one", requestID: second.requestID)
-      _ = try await client.nextText(containing: #""queue":{"tracks":[]}"#)
+      _ = try await client.nextText(containing: #""total":0,"tracks":[]}"#)
       #expect(try await router.request("POST", "/api/v1/sessions/one/skip").status == 404)
     }
   }
@@ -216,8 +218,10 @@ extension `A running router` {
 }
 
 extension EngineCommand {
-  fileprivate var isPlay: Bool {
-    if case .session(_, .play) = action { true } else { false }
+  fileprivate var isPlay: Bool { playRequest != nil }
+
+  fileprivate var playRequest: PlayRequest? {
+    if case .session(_, .play(let request)) = action { request } else { nil }
   }
 }
 

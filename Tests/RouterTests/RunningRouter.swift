@@ -18,7 +18,7 @@ struct RunningRouter: Sendable {
     defer { try? FileManager.default.removeItem(atPath: folder) }
     let path = folder + "/e.sock"
     let configuration = try RouterConfiguration.parse(
-      ["--listen", "127.0.0.1:0", "--engine-socket", path] + flags)
+      ["--listen", "127.0.0.1:0", "--engine-socket", path, "--state", folder + "/state"] + flags)
     let (ports, continuation) = AsyncStream.makeStream(of: Int.self)
     let silent = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     let application = RouterApplication(

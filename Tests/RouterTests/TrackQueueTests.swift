@@ -3,108 +3,228 @@ import Testing
 import WireProtocol
 
 @Suite struct `A queue` {
+  private func track(_ name: String) -> QueuedTrack { QueuedTrack(url: "media:" + name) }
+
   /// A queue whose session is busy, with these tracks waiting.
-  private func waiting(_ urls: String...) throws -> TrackQueue {
+  private func waiting(_ names: String...) throws -> TrackQueue {
     var queue = TrackQueue()
-    for url in urls { _ = try queue.add(url: url, isSessionIdle: false) }
+    _ = try queue.add(names.map(track), isSessionIdle: false)
     return queue
   }
 
-  private func urls(_ queue: TrackQueue) -> [String] { queue.tracks.map(\.url) }
+  /// A queue that plays the first of these, with the others waiting.
+  private func playing(_ names: String..., loop: LoopMode = .off) throws -> TrackQueue {
+    var queue = TrackQueue()
+    queue.setLoop(loop)
+    _ = try queue.add(names.map(track), isSessionIdle: true)
+    return queue
+  }
+
+  private func names(_ queue: TrackQueue) -> String {
+    queue.waiting.map { String($0.entry.track.url.dropFirst(6)) }.joined()
+  }
+
+  private func name(_ entry: QueueEntry?) -> String? { entry.map { String($0.track.url.dropFirst(6)) } }
+
+  private func name(_ action: TrackQueue.Action?) -> String? {
+    if case .play(let entry) = action { name(entry) } else { nil }
+  }
+
+  // MARK: Adding and removing
 
   @Test func `plays the first track at once when the session is idle`() throws {
     var queue = TrackQueue()
-    let action = try queue.add(url: "media:a", isSessionIdle: true)
-    #expect(action == .play(TrackQueue.Entry(id: "1", url: "media:a")))
-    #expect(queue.current?.url == "media:a")
-    #expect(queue.tracks.isEmpty)
-  }
-
-  @Test func `keeps tracks in order while the session plays`() throws {
-    let queue = try waiting("media:a", "media:b", "media:c")
-    #expect(urls(queue) == ["media:a", "media:b", "media:c"])
-    #expect(queue.current == nil)
+    let (added, action) = try queue.add([track("a"), track("b")], isSessionIdle: true)
+    #expect(added == ["1", "2"])
+    #expect(action == .play(QueueEntry(id: "1", track("a"))))
+    #expect(name(queue.current) == "a")
+    #expect(names(queue) == "b")
   }
 
   @Test func `goes on with what waited longest when an idle session gets one more`() throws {
-    var queue = try waiting("media:a")
-    let action = try queue.add(url: "media:b", isSessionIdle: true)
-    #expect(action == .play(TrackQueue.Entry(id: "1", url: "media:a")))
-    #expect(urls(queue) == ["media:b"])
+    var queue = try waiting("a")
+    #expect(name(try queue.add([track("b")], isSessionIdle: true).action) == "a")
+    #expect(names(queue) == "b")
   }
 
   @Test(arguments: [
-    (EngineEvent.EndReason.finished, true), (.loadFailed, true), (.stopped, false), (.replaced, false),
-    (.cleanup, false),
+    (TrackQueue.Place.end, "abcxy"), (.index(0), "xyabc"), (.index(2), "abxyc"), (.index(9), "abcxy"),
   ])
-  func `goes on after an end by itself only`(_ reason: EngineEvent.EndReason, _ goesOn: Bool) throws {
-    var queue = TrackQueue()
-    _ = try queue.add(url: "media:a", isSessionIdle: true)
-    _ = try queue.add(url: "media:b", isSessionIdle: false)
-    let action = queue.ended(reason)
-    #expect((action == .play(TrackQueue.Entry(id: "2", url: "media:b"))) == goesOn)
-    #expect((action == nil) == !goesOn)
-    #expect(urls(queue) == (goesOn ? [] : ["media:b"]))
+  func `takes tracks anywhere`(_ place: TrackQueue.Place, _ order: String) throws {
+    var queue = try waiting("a", "b", "c")
+    _ = try queue.add([track("x"), track("y")], at: place, isSessionIdle: false)
+    #expect(names(queue) == order)
   }
 
-  @Test func `has nothing current after its last track`() throws {
-    var queue = TrackQueue()
-    _ = try queue.add(url: "media:a", isSessionIdle: true)
-    #expect(queue.ended(.finished) == nil)
-    #expect(queue.current == nil)
-    #expect(queue.isEmpty)
-  }
-
-  @Test func `skips to the next track and stops after the last`() throws {
-    var queue = try waiting("media:a")
-    #expect(try queue.skip(isSessionIdle: false) == .play(TrackQueue.Entry(id: "1", url: "media:a")))
-    #expect(try queue.skip(isSessionIdle: false) == .stop)
-    #expect(throws: Refusal.self) { try queue.skip(isSessionIdle: true) }
+  @Test(arguments: [("1", 2, "bca"), ("3", 0, "cab"), ("2", 1, "abc"), ("1", 99, "bca")])
+  func `moves one that waits`(_ id: String, _ position: Int, _ order: String) throws {
+    var queue = try waiting("a", "b", "c")
+    try queue.move(id: id, to: position)
+    #expect(names(queue) == order)
   }
 
   @Test func `removes a waiting entry, and neither a stranger nor the current one`() throws {
-    var queue = TrackQueue()
-    _ = try queue.add(url: "media:a", isSessionIdle: true)
-    _ = try queue.add(url: "media:b", isSessionIdle: false)
-    _ = try queue.add(url: "media:c", isSessionIdle: false)
+    var queue = try playing("a", "b", "c")
     try queue.remove(id: "2")
-    #expect(urls(queue) == ["media:c"])
+    #expect(names(queue) == "c")
     #expect(throws: Refusal.self) { try queue.remove(id: "2") }
     #expect(throws: Refusal.self) { try queue.remove(id: "1") }
+    #expect(name(queue.current) == "a")
+  }
+
+  @Test func `shuffles what waits and loses nothing`() throws {
+    var queue = TrackQueue()
+    _ = try queue.add((0..<200).map { track("\($0)") }, isSessionIdle: true)
+    let before = queue.waiting.map(\.entry.id)
+    queue.shuffle()
+    #expect(queue.waiting.map(\.entry.id) != before)
+    #expect(Set(queue.waiting.map(\.entry.id)) == Set(before))
     #expect(queue.current?.id == "1")
   }
 
-  @Test func `waits while something else plays`() throws {
-    var queue = TrackQueue()
-    _ = try queue.add(url: "media:a", isSessionIdle: true)
-    _ = try queue.add(url: "media:b", isSessionIdle: false)
-    queue.playedSomethingElse()
-    #expect(queue.current == nil)
-    #expect(urls(queue) == ["media:b"])
-  }
-
   @Test func `never gives an entry the name of one that is gone`() throws {
-    var queue = try waiting("media:a", "media:b")
+    var queue = try waiting("a", "b")
     queue.clear()
-    _ = try queue.add(url: "media:c", isSessionIdle: false)
-    #expect(queue.tracks.map(\.id) == ["3"])
+    #expect(try queue.add([track("c")], isSessionIdle: false).added == ["3"])
   }
 
-  @Test func `holds a thousand tracks and refuses one more`() throws {
+  @Test func `holds ten thousand tracks and refuses one more`() throws {
     var queue = TrackQueue()
-    for _ in 0..<RouterLimits.maximumQueueEntries { _ = try queue.add(url: "media:a", isSessionIdle: false) }
-    let refusal = #expect(throws: Refusal.self) { try queue.add(url: "media:a", isSessionIdle: false) }
+    _ = try queue.add(Array(repeating: track("a"), count: 10_000), isSessionIdle: false)
+    let refusal = #expect(throws: Refusal.self) { try queue.add([track("a")], isSessionIdle: false) }
     #expect(refusal?.report.code == .queueFull)
-    #expect(queue.tracks.count == 1_000)
+    #expect(queue.waiting.count == 10_000)
   }
 
   @Test(arguments: [
     "", "a.flac", "file:///etc/passwd", "ftp://x/a", "media:" + String(repeating: "a", count: 4_096),
   ])
   func `refuses what cannot be played`(_ url: String) {
-    var queue = TrackQueue()
-    let refusal = #expect(throws: Refusal.self) { try queue.add(url: url, isSessionIdle: true) }
+    let refusal = #expect(throws: Refusal.self) { try QueuedTrack(url: url).checked() }
     #expect(refusal?.report.code == .invalidSource)
+  }
+
+  @Test func `cuts what is too long and leaves out what is no picture`() throws {
+    var long = QueuedTrack(url: "media:a", title: String(repeating: "t", count: 1_000))
+    long.artwork = "javascript:alert(1)"
+    long.durationMilliseconds = -1
+    let checked = try long.checked()
+    #expect(checked.title?.count == 200)
+    #expect(checked.artwork == nil)
+    #expect(checked.durationMilliseconds == nil)
+  }
+
+  // MARK: Going on
+
+  @Test(arguments: [
+    (EngineEvent.EndReason.finished, true), (.loadFailed, true), (.stopped, false), (.replaced, false),
+    (.cleanup, false),
+  ])
+  func `goes on after an end by itself only`(_ reason: EngineEvent.EndReason, _ goesOn: Bool) throws {
+    var queue = try playing("a", "b")
+    #expect(name(queue.ended(reason)) == (goesOn ? "b" : nil))
+    #expect(names(queue) == (goesOn ? "" : "b"))
+  }
+
+  @Test func `has nothing current after its last track, and remembers it`() throws {
+    var queue = try playing("a")
+    #expect(queue.ended(.finished) == nil)
     #expect(queue.isEmpty)
+    #expect(queue.history.map(\.id) == ["1"])
+  }
+
+  @Test func `skips to the next track and stops after the last`() throws {
+    var queue = try waiting("a")
+    #expect(name(try queue.skip(isSessionIdle: false)) == "a")
+    #expect(try queue.skip(isSessionIdle: false) == .stop)
+    #expect(throws: Refusal.self) { try queue.skip(isSessionIdle: true) }
+  }
+
+  @Test func `skips to one that waits, and the others go on waiting`() throws {
+    var queue = try playing("a", "b", "c", "d")
+    #expect(name(try queue.skip(to: "3")) == "c")
+    #expect(names(queue) == "bd")
+    #expect(queue.history.map(\.id) == ["1"])
+    #expect(throws: Refusal.self) { try queue.skip(to: "3") }
+  }
+
+  @Test func `goes back through what has played, and forth again`() throws {
+    var queue = try playing("a", "b", "c")
+    _ = queue.ended(.finished)
+    _ = queue.ended(.finished)
+    #expect(name(try queue.previous()) == "b")
+    #expect(name(try queue.previous()) == "a")
+    #expect(names(queue) == "bc")
+    #expect(throws: Refusal.self) { try queue.previous() }
+    #expect(name(queue.ended(.finished)) == "b")
+  }
+
+  @Test func `plays one track again and again, until it is skipped or fails`() throws {
+    var queue = try playing("a", "b", "c", loop: .track)
+    #expect(name(queue.ended(.finished)) == "a")
+    #expect(queue.history.isEmpty)
+    #expect(name(try queue.skip(isSessionIdle: false)) == "b")
+    #expect(name(queue.ended(.loadFailed)) == "c")
+  }
+
+  @Test func `plays all tracks round and round, without those that fail`() throws {
+    var queue = try playing("a", "b", "c", loop: .queue)
+    #expect(name(queue.ended(.finished)) == "b")
+    #expect(name(queue.ended(.loadFailed)) == "c")
+    #expect(name(queue.ended(.finished)) == "a")
+    #expect(names(queue) == "c")
+    #expect(name(try queue.previous()) == "c")
+    #expect(names(queue) == "a")
+  }
+
+  @Test func `ends where all of a loop fail`() throws {
+    var queue = try playing("a", "b", loop: .queue)
+    #expect(name(queue.ended(.loadFailed)) == "b")
+    #expect(queue.ended(.loadFailed) == nil)
+  }
+
+  @Test(arguments: [
+    (LoopMode.off, "b" as String?), (.track, "a"), (.queue, "b"),
+  ])
+  func `says what follows`(_ loop: LoopMode, _ expected: String?) throws {
+    var queue = try playing("a", "b", loop: loop)
+    #expect(name(queue.following) == expected)
+    #expect(name(queue.ended(.finished)) == expected)
+  }
+
+  @Test func `follows an engine that has gone on by itself`() throws {
+    var queue = try playing("a", "b", "c")
+    #expect(queue.wentOn(to: "2"))
+    #expect(name(queue.current) == "b")
+    #expect(queue.wentOn(to: "2"))
+    #expect(queue.history.count == 1)
+    #expect(!queue.wentOn(to: "9"))
+  }
+
+  @Test func `waits while something else plays`() throws {
+    var queue = try playing("a", "b")
+    let entry = queue.newEntry(track("x"))
+    #expect(name(queue.current) == "a")
+    queue.nowPlays(entry)
+    #expect(name(queue.current) == "x")
+    #expect(names(queue) == "b")
+    #expect(name(queue.ended(.finished)) == "b")
+  }
+
+  @Test func `keeps a hundred that have played`() throws {
+    var queue = TrackQueue()
+    _ = try queue.add((1...150).map { track("\($0)") }, isSessionIdle: true)
+    for _ in 0..<140 { _ = queue.ended(.finished) }
+    #expect(queue.history.count == 100)
+    #expect(queue.historyView(limit: 2).tracks.map(\.id) == ["140", "139"])
+  }
+
+  @Test func `shows itself in pages`() throws {
+    var queue = TrackQueue()
+    _ = try queue.add((1...250).map { track("\($0)") }, isSessionIdle: true)
+    let page = queue.view(QueuePage(offset: 200, limit: 100))
+    #expect(page.tracks.map(\.id) == (202...250).map(String.init))
+    #expect(page.total == 249)
+    #expect(queue.view().tracks.count == 100)
   }
 }

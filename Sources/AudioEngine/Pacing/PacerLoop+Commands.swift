@@ -47,6 +47,7 @@ extension PacerLoop {
   func snapshot(_ session: Session) -> SessionSnapshot {
     var snapshot = SessionSnapshot(sessionID: session.id, state: session.machine.visible)
     snapshot.url = session.request.url
+    snapshot.tag = session.request.tag
     snapshot.volume = session.volume
     snapshot.loop = session.request.loop
     snapshot.bitrateKilobits = session.request.bitrateKilobits
@@ -78,7 +79,7 @@ extension PacerLoop {
   func begin(_ play: NewPlay) {
     let session = Session(play)
     sessions[play.id] = session
-    emit(.extracting(url: play.request.url), play.id)
+    emit(.extracting(url: play.request.url, tag: play.request.tag), play.id)
     advanceOpening(session)
   }
 
@@ -200,12 +201,18 @@ extension PacerLoop {
     case .stop: cut(session, .stop(inquiry))
     case .seek(let position): try seek(session, to: position, inquiry)
     case .volume(let level): try setVolume(session, level, inquiry)
-    case .status:
-      var snapshot = snapshot(session)
-      snapshot.chapters = session.track?.chapters
-      answer(inquiry, EngineEvent(.status(snapshot), sessionID: session.id))
+    case .unprepare:
+      dropNext(session)
+      answerStatus(session, inquiry)
+    case .status: answerStatus(session, inquiry)
     case .why: answer(inquiry, EngineEvent(.why(diagnosis(of: session, ended: nil)), sessionID: session.id))
     }
+  }
+
+  private func answerStatus(_ session: Session, _ inquiry: Inquiry) {
+    var snapshot = snapshot(session)
+    snapshot.chapters = session.track?.chapters
+    answer(inquiry, EngineEvent(.status(snapshot), sessionID: session.id))
   }
 
   /// - Parameter inquiry: nil for a session that begins paused.

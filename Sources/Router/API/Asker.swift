@@ -7,16 +7,23 @@ enum Asker {
   enum Answer: Sendable {
     case event(EngineEvent)
     case queue(SessionID, QueueView)
+    case history(SessionID, HistoryView)
     case pong(Double)
   }
 
   case webSocket(WebSocketListener, requestID: String?)
   case http(EventLoopPromise<Answer>, requestID: String?)
-  /// The Router itself: the queue, and sessions that go on after an engine's restart.
+  /// The Router itself, for all to hear of: the queue, and sessions that go on after an engine's restart.
   case router
+  /// The Router itself, for a step of something else.
+  case inside((EngineEvent) -> Void)
 
   var webSocket: WebSocketListener? {
     if case .webSocket(let listener, _) = self { listener } else { nil }
+  }
+
+  var isInside: Bool {
+    if case .inside = self { true } else { false }
   }
 
   /// Answers once, with the asker's own request ID.
@@ -32,6 +39,7 @@ enum Asker {
       } else {
         promise.succeed(answer)
       }
+    case .inside(let take): if case .event(let event) = answer { take(event) }
     case .router: break
     }
   }
@@ -47,6 +55,8 @@ enum Asker {
       return event.encoded()
     case .queue(let sessionID, let view):
       return JSON.encode(QueueMessage(sessionID: sessionID, requestID: requestID, queue: view))
+    case .history(let sessionID, let view):
+      return JSON.encode(HistoryMessage(sessionID: sessionID, requestID: requestID, history: view))
     case .pong(let t):
       return JSON.encode(
         PongMessage(requestID: requestID, t: t, nowNanoseconds: MonotonicClock.nowNanoseconds))

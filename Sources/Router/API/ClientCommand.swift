@@ -8,17 +8,9 @@ package struct ClientCommand: Sendable, Equatable {
 
   package enum Action: Sendable, Equatable {
     case engine(EngineCommand.Action)
-    case queue(SessionID, QueueChange)
+    case queue(SessionID, QueueCommand)
     /// `t`, sent back.
     case ping(Double)
-  }
-
-  package enum QueueChange: Sendable, Equatable {
-    case add(url: String)
-    case remove(id: String)
-    case clear
-    case show
-    case skip
   }
 
   package init(requestID: String? = nil, _ action: Action) {
@@ -32,8 +24,9 @@ package struct ClientCommand: Sendable, Equatable {
   ///   - json: one JSON object.
   ///   - type: the command's type where the door gives it.
   ///   - sessionID: the door's own session; an object that names another is refused.
+  ///   - entryID: the queue entry that the command is about, where the door gives it.
   package static func decode(
-    _ json: [UInt8], type: String? = nil, sessionID: SessionID
+    _ json: [UInt8], type: String? = nil, sessionID: SessionID, entryID: String? = nil
   ) throws(Refusal) -> ClientCommand {
     let fields: Fields
     do {
@@ -49,8 +42,14 @@ package struct ClientCommand: Sendable, Equatable {
           hint: "leave session_id out", stage: .command),
         requestID: fields.requestID)
     }
-    if let action = try routerAction(type ?? fields.type, fields, sessionID) {
-      return ClientCommand(requestID: fields.requestID, action)
+    do {
+      if let action = try routerAction(type ?? fields.type, json, sessionID, entryID) {
+        return ClientCommand(requestID: fields.requestID, action)
+      }
+    } catch let refusal as Refusal {
+      throw Refusal(refusal.report, status: refusal.status, requestID: fields.requestID)
+    } catch {
+      throw Refusal(ErrorReport(decoding: error), requestID: fields.requestID)
     }
     do {
       let command = try EngineCommand.decode(json, type: type, sessionID: sessionID)
@@ -75,43 +74,29 @@ package struct ClientCommand: Sendable, Equatable {
     }
   }
 
-  /// Every field of the Router's own commands; each command takes its own.
+  /// The fields of every command.
   private struct Fields: Decodable {
     var type: String?
     var requestID: String?
     var sessionID: String?
     var channelID: String?
-    var url: String?
-    var id: String?
-    var t: Double?
 
     enum CodingKeys: String, CodingKey {
-      case type, url, id, t
+      case type
       case requestID = "request_id"
       case sessionID = "session_id"
       case channelID = "channel_id"
     }
   }
 
+  private struct Ping: Decodable {
+    var t: Double
+  }
+
   private static func routerAction(
-    _ type: String?, _ fields: Fields, _ sessionID: SessionID
-  ) throws(Refusal) -> Action? {
-    func field<Value>(_ name: String, _ value: Value?) throws(Refusal) -> Value {
-      if let value { return value }
-      throw Refusal(
-        ErrorReport(
-          .invalidCommand, "the field \(name) is missing",
-          hint: "docs/http-and-websocket.md lists the fields", stage: .command),
-        requestID: fields.requestID)
-    }
-    switch type {
-    case "queue_add": return .queue(sessionID, .add(url: try field("url", fields.url)))
-    case "queue_remove": return .queue(sessionID, .remove(id: try field("id", fields.id)))
-    case "queue_clear": return .queue(sessionID, .clear)
-    case "queue": return .queue(sessionID, .show)
-    case "skip": return .queue(sessionID, .skip)
-    case "ping": return .ping(try field("t", fields.t))
-    default: return nil
-    }
+    _ type: String?, _ json: [UInt8], _ id: SessionID, _ entryID: String?
+  ) throws -> Action? {
+    if type == "ping" { return .ping(try JSON.decode(Ping.self, from: json).t) }
+    return try QueueCommand.decode(type, from: json, entryID: entryID).map { .queue(id, $0) }
   }
 }

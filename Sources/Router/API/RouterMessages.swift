@@ -24,6 +24,28 @@ struct QueueMessage: Encodable {
   }
 }
 
+/// What has played.
+struct HistoryMessage: Encodable {
+  let type = "history"
+  var sessionID: SessionID
+  var requestID: String?
+  var history: HistoryView
+
+  private enum Key: String, CodingKey {
+    case type
+    case sessionID = "session_id"
+    case requestID = "request_id"
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    try history.encode(to: encoder)
+    var fields = encoder.container(keyedBy: Key.self)
+    try fields.encode(type, forKey: .type)
+    try fields.encode(sessionID, forKey: .sessionID)
+    try fields.encodeIfPresent(requestID, forKey: .requestID)
+  }
+}
+
 /// The engine went or came back.
 struct EngineMessage: Encodable {
   let type = "engine"

@@ -6,7 +6,11 @@ struct SessionRoutes {
   let plane: DataPlaneHandle
 
   /// The commands that are `POST /api/v1/sessions/ID/COMMAND`.
-  private static let commands = ["play", "prepare", "pause", "resume", "stop", "seek", "volume", "skip"]
+  private static let commands = [
+    "play", "prepare", "unprepare", "pause", "resume", "stop", "seek", "volume", "skip", "skip_to",
+    "previous",
+    "quality",
+  ]
 
   func add(to router: Hummingbird.Router<RouterRequestContext>) {
     let sessions = router.group("api/v1/sessions")
@@ -23,10 +27,27 @@ struct SessionRoutes {
     sessions.post(":id/queue") { request, context in
       try await ask(body(request), type: "queue_add", context)
     }
-    sessions.get(":id/queue") { _, context in try await ask(.show, context) }
+    for change in ["shuffle", "loop"] {
+      sessions.post("\(":id")/queue/\(change)") { request, context in
+        try await ask(body(request), type: "queue_\(change)", context)
+      }
+    }
+    sessions.get(":id/queue") { request, context in
+      let query = request.uri.queryParameters
+      return try await ask(.show(offset: query.get("offset"), limit: query.get("limit")), context)
+    }
+    sessions.get(":id/history") { request, context in
+      try await ask(.history(limit: request.uri.queryParameters.get("limit")), context)
+    }
     sessions.delete(":id/queue") { _, context in try await ask(.clear, context) }
     sessions.delete(":id/queue/:entry") { _, context in
       try await ask(.remove(id: context.parameters.require("entry")), context)
+    }
+    sessions.post(":id/queue/:entry/move") { request, context in
+      let entry = try context.parameters.require("entry")
+      return try await answer(
+        ClientCommand.decode(body(request), type: "queue_move", sessionID: sessionID(context), entryID: entry)
+      )
     }
     router.get("api/v1/media") { request, _ in
       let path = request.uri.queryParameters.get("path") ?? ""
@@ -52,7 +73,7 @@ struct SessionRoutes {
   }
 
   private func ask(
-    _ change: ClientCommand.QueueChange, _ context: RouterRequestContext
+    _ change: QueueCommand, _ context: RouterRequestContext
   ) async throws -> Response {
     try await answer(ClientCommand(.queue(sessionID(context), change)))
   }
@@ -60,6 +81,7 @@ struct SessionRoutes {
   private func answer(_ command: ClientCommand) async throws -> Response {
     switch try await plane.ask(command) {
     case .queue(_, let view): .json(JSON.encode(view))
+    case .history(_, let view): .json(JSON.encode(view))
     case .event(let event):
       switch event.body {
       case .media(let listing): .json(JSON.encode(listing))
@@ -98,7 +120,7 @@ private struct SessionDetail: Encodable, Sendable {
 
   init(_ session: RoutedSession) {
     self.session = session.snapshot
-    queue = session.queue.view
+    queue = session.queue.view()
     listeners = session.listenerCount
   }
 

@@ -9,7 +9,7 @@ package struct PendingRequests<Asker> {
     var deadline: NIODeadline
   }
 
-  private let prefix: String
+  package let prefix: String
   private var lastNumber: UInt64 = 0
   private var entries: [String: Entry] = [:]
 

@@ -1,120 +1,241 @@
 import Collections
 import WireProtocol
 
-/// What a session plays after what it plays now. It lives in memory and knows nothing of engines: each change returns what
-/// is to be done, and the session does it.
-package struct TrackQueue {
-  /// One track that waits or plays.
-  package struct Entry: Codable, Sendable, Equatable {
-    package var id: String
-    package var url: String
-
-    package init(id: String, url: String) {
-      self.id = id
-      self.url = url
-    }
-  }
-
+/// What a session plays, has played and will play. It knows nothing of engines and disks: each change returns
+/// what is to be done, and notes what is to be written (`takeChanges()`).
+package struct TrackQueue: Sendable {
   /// What is to be done after a change.
   package enum Action: Equatable, Sendable {
-    case play(Entry)
+    case play(QueueEntry)
     case stop
   }
 
-  /// The entry that plays, nil while the session is idle or plays what was never queued.
-  package private(set) var current: Entry?
-  package private(set) var tracks: Deque<Entry> = []
-  private var lastID = 0
+  /// One that waits. Ranks rise from the head to the end, with room between them, so that a move writes one row.
+  package struct Waiting: Sendable, Equatable {
+    package var entry: QueueEntry
+    package var rank: Int64
+  }
+
+  /// What a change has done to the rows on disk; the session's own row is written with every change.
+  package enum Change: Sendable, Equatable {
+    case waits(QueueEntry, rank: Int64)
+    case moved(id: String, rank: Int64)
+    case left(id: String)
+    case leftAll
+    /// `number` counts up for ever: the newest of the history has the highest.
+    case played(QueueEntry, number: Int)
+    case forgotten(number: Int)
+  }
+
+  /// How a track came to its end.
+  private enum Departure {
+    case finished, failed, skipped
+  }
+
+  /// The entry that plays or is about to, nil while the session is idle.
+  package private(set) var current: QueueEntry?
+  package internal(set) var waiting: Deque<Waiting> = []
+  /// The oldest first.
+  package private(set) var history: Deque<QueueEntry> = []
+  package private(set) var loop = LoopMode.off
+  /// What the queue's tracks are encoded with, in kbit/s; nil for the engine's own.
+  package var bitrateKilobits: Int?
+  package private(set) var lastID = 0
+  package private(set) var lastPlayedNumber = 0
+  var changes: [Change] = []
 
   package init() {}
 
-  package var isEmpty: Bool { current == nil && tracks.isEmpty }
-
-  /// The queue as clients see it.
-  package var view: QueueView { QueueView(current: current, tracks: Array(tracks)) }
-
-  /// Adds a track at the end; where the session is idle, the first that waits plays at once.
-  package mutating func add(url: String, isSessionIdle: Bool) throws(Refusal) -> Action? {
-    guard tracks.count < RouterLimits.maximumQueueEntries else {
-      throw Refusal(
-        .queueFull, "the queue has \(RouterLimits.maximumQueueEntries) tracks, the most it holds",
-        hint: "remove some with queue_remove or queue_clear")
-    }
-    try Self.check(url)
-    lastID += 1
-    tracks.append(Entry(id: String(lastID), url: url))
-    return isSessionIdle ? advance() : nil
+  /// A queue as it was kept.
+  package init(
+    current: QueueEntry?, waiting: [Waiting], history: [QueueEntry], lastPlayedNumber: Int, loop: LoopMode,
+    bitrateKilobits: Int?, lastID: Int
+  ) {
+    self.current = current
+    self.waiting = Deque(waiting)
+    self.history = Deque(history)
+    self.lastPlayedNumber = lastPlayedNumber
+    self.loop = loop
+    self.bitrateKilobits = bitrateKilobits
+    self.lastID = lastID
   }
 
+  package var isEmpty: Bool { current == nil && waiting.isEmpty }
+  /// Whether it is as a queue nobody has used.
+  package var isPristine: Bool { isEmpty && history.isEmpty && loop == .off && bitrateKilobits == nil }
+
+  /// What is to be written since the last time.
+  package mutating func takeChanges() -> [Change] {
+    defer { changes = [] }
+    return changes
+  }
+
+  /// Everything as rows, for one who has written nothing yet.
+  package var allRows: [Change] {
+    let firstNumber = lastPlayedNumber - history.count + 1
+    return waiting.map { .waits($0.entry, rank: $0.rank) }
+      + history.enumerated().map { .played($0.element, number: firstNumber + $0.offset) }
+  }
+
+  // MARK: Adding and removing
+
+  /// Where new entries go.
+  package enum Place: Sendable, Equatable {
+    case end
+    /// Before the entry that has this place among those that wait; 0 is the head.
+    case index(Int)
+  }
+
+  /// Adds tracks that are `checked()`. Where the session is idle, the first that waits plays at once.
+  ///
+  /// - Returns: the entries' names, and what is to be done.
+  package mutating func add(
+    _ tracks: [QueuedTrack], at place: Place = .end, isSessionIdle: Bool
+  ) throws(Refusal) -> (added: [String], action: Action?) {
+    guard waiting.count + tracks.count <= RouterLimits.maximumQueueEntries else {
+      let most = RouterLimits.maximumQueueEntries
+      throw Refusal(
+        .queueFull,
+        tracks.count == 1
+          ? "the queue has \(most) tracks, the most it holds"
+          : "the queue has \(waiting.count) tracks and holds \(most): there is no room for \(tracks.count) more",
+        hint: "remove some with queue_remove or queue_clear")
+    }
+    let entries = tracks.map { newEntry($0) }
+    let index: Int =
+      switch place {
+      case .end: waiting.count
+      case .index(let index): min(index, waiting.count)
+      }
+    insert(entries, at: index)
+    return (entries.map(\.id), isSessionIdle ? advance(.finished).map(Action.play) : nil)
+  }
+
+  /// Takes one that waits out.
   package mutating func remove(id: String) throws(Refusal) {
     guard current?.id != id else {
       throw Refusal(.invalidState, "the queue entry \(id) plays now", hint: "use skip to end it")
     }
-    guard let index = tracks.firstIndex(where: { $0.id == id }) else {
-      throw Refusal(
-        .notFound, "there is no queue entry \(id.debugDescription)", hint: "queue lists the entries")
-    }
-    tracks.remove(at: index)
+    take(at: try index(of: id))
   }
 
   /// Forgets what waits; what plays goes on.
   package mutating func clear() {
-    tracks.removeAll()
+    guard !waiting.isEmpty else { return }
+    waiting.removeAll()
+    changes.append(.leftAll)
+  }
+
+  package mutating func setLoop(_ mode: LoopMode) {
+    loop = mode
+  }
+
+  // MARK: Going on
+
+  /// What follows when the current track has finished by itself; nil where nothing does.
+  package var following: QueueEntry? {
+    switch loop {
+    case .off: waiting.first?.entry
+    case .track: current ?? waiting.first?.entry
+    case .queue: waiting.first?.entry ?? current
+    }
+  }
+
+  /// An entry for what is asked for by itself. It is of the queue once it plays (`nowPlays(_:)`).
+  package mutating func newEntry(_ track: QueuedTrack) -> QueueEntry {
+    lastID += 1
+    return QueueEntry(id: String(lastID), track)
+  }
+
+  /// What was asked for by itself plays, and the queue waits.
+  package mutating func nowPlays(_ entry: QueueEntry) {
+    leaveCurrent(.skipped)
+    current = entry
   }
 
   /// Ends what plays: the next track starts, or the session stops when there is none.
   package mutating func skip(isSessionIdle: Bool) throws(Refusal) -> Action {
-    if let next = advance() { return next }
+    if let next = advance(.skipped) { return .play(next) }
     guard !isSessionIdle else {
       throw Refusal(.noSuchSession, "the session plays nothing and its queue is empty")
     }
     return .stop
   }
 
+  /// Plays one that waits now; those before it go on waiting.
+  package mutating func skip(to id: String) throws(Refusal) -> Action {
+    let entry = take(at: try index(of: id))
+    leaveCurrent(.skipped)
+    current = entry
+    return .play(entry)
+  }
+
+  /// Plays again what played before; what plays now is the next.
+  package mutating func previous() throws(Refusal) -> Action {
+    guard let entry = history.popLast() else {
+      throw Refusal(.notFound, "nothing has played before", hint: "history lists what has")
+    }
+    changes.append(.forgotten(number: lastPlayedNumber))
+    lastPlayedNumber -= 1
+    // Where the queue loops, it waits already.
+    if let index = waiting.firstIndex(where: { $0.entry.id == entry.id }) { take(at: index) }
+    if let current, current.id != entry.id { insert([current], at: 0) }
+    current = entry
+    return .play(entry)
+  }
+
   /// What follows when the session has ended; only an end by itself lets the queue go on.
   package mutating func ended(_ reason: EngineEvent.EndReason) -> Action? {
     switch reason {
-    case .finished, .loadFailed: return advance()
-    case .stopped, .cleanup: current = nil
-    // The play that replaced it has said already whether it is of the queue.
+    case .finished: return advance(.finished).map(Action.play)
+    case .loadFailed: return advance(.failed).map(Action.play)
+    case .stopped, .cleanup: leaveCurrent(.skipped)
+    // The play that replaced it has said already what plays.
     case .replaced: break
     }
     return nil
   }
 
-  /// Something else was asked for and plays now; the queue waits.
-  package mutating func playedSomethingElse() {
-    current = nil
-  }
-
-  /// The entry that was to play could not be started now: it is the next one again.
-  package mutating func putBack() -> Action? {
-    if let current { tracks.prepend(current) }
-    current = nil
-    return nil
-  }
-
-  private mutating func advance() -> Action? {
-    current = tracks.popFirst()
-    return current.map(Action.play)
-  }
-
-  private static func check(_ url: String) throws(Refusal) {
-    guard url.utf8.count <= RouterLimits.maximumURLByteCount else {
-      throw Refusal(
-        .invalidSource, "the URL has over \(RouterLimits.maximumURLByteCount) bytes", hint: nil)
+  /// The engine has gone on by itself to an entry that was prepared.
+  ///
+  /// - Returns: false where the queue has no such entry.
+  package mutating func wentOn(to id: String) -> Bool {
+    if current?.id == id { return true }
+    if following?.id == id {
+      _ = advance(.finished)
+      return true
     }
-    let schemes = ["https:", "http:", "media:"]
-    guard schemes.contains(where: { url.lowercased().hasPrefix($0) }) else {
-      throw Refusal(
-        .invalidSource, "\(url.debugDescription) is not a URL that can be played",
-        hint: "use https://…, http://… or media:folder/file")
-    }
+    guard let index = waiting.firstIndex(where: { $0.entry.id == id }) else { return false }
+    let entry = take(at: index)
+    leaveCurrent(.finished)
+    current = entry
+    return true
   }
-}
 
-/// The `queue` of messages and answers.
-package struct QueueView: Codable, Sendable, Equatable {
-  package var current: TrackQueue.Entry?
-  package var tracks: [TrackQueue.Entry]
+  /// Adds to what is known of the current track.
+  package mutating func describeCurrent(_ change: (inout QueuedTrack) -> Void) {
+    guard current != nil else { return }
+    change(&current!.track)
+  }
+
+  private mutating func advance(_ departure: Departure) -> QueueEntry? {
+    if departure == .finished, loop == .track, let current { return current }
+    leaveCurrent(departure)
+    current = waiting.isEmpty ? nil : take(at: 0)
+    return current
+  }
+
+  private mutating func leaveCurrent(_ departure: Departure) {
+    guard let left = current else { return }
+    current = nil
+    lastPlayedNumber += 1
+    history.append(left)
+    changes.append(.played(left, number: lastPlayedNumber))
+    if history.count > RouterLimits.maximumHistoryEntries {
+      history.removeFirst()
+      changes.append(.forgotten(number: lastPlayedNumber - history.count))
+    }
+    // One that cannot be played would come round for ever.
+    if loop == .queue, departure != .failed { insert([left], at: waiting.count) }
+  }
 }

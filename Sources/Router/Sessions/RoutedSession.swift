@@ -8,24 +8,33 @@ final class RoutedSession {
   var queue = TrackQueue()
   /// The last play sent, until the engine has begun with it: an end that is reported meanwhile is of what
   /// played before, and does not let the queue go on.
-  var startingRequestID: String?
+  var starting: StartingPlay?
+  /// What the engine will go on to by itself.
+  var prepared: PreparedPlay?
+  /// The track has finished, and the engine is about to say that it has gone on to what was prepared.
+  var isAwaitingPrepared = false
+  /// The last that was prepared and is not to be played after all.
+  var withdrawnTag: String?
+  /// What is to play and could not be asked for, or was refused for now. It is asked for as soon as it can be.
+  var owed: PlayRequest?
 
   /// It played, and the engine that played it is gone: it is to be played again.
   var isLost = false
   /// Why the track that was being opened is about to end: the engine can carry no more now.
   var overload: ErrorReport?
-  /// Since when nobody hears it and nothing plays.
-  var abandonedSince: NIODeadline?
+  /// When it was last changed: milliseconds since 1970.
+  var touchedMilliseconds = 0
 
   private(set) var listenerCount = 0
-  private var playback: SessionSnapshot
+  private(set) var playback: SessionSnapshot
   private var counter = PacketCounter()
   private var ring = LateJoinRing()
   /// The session's level outlives its tracks.
   private(set) var volume = 1.0
   /// Asked for while a track was being opened.
   private var wantedVolume: Double?
-  private var requestedPlay: PlayRequest?
+  /// What the engine's events do not repeat of the play that began last.
+  private(set) var beganWith: PlayRequest?
   private var opusOutlets: [FrameOutlet] = []
   private var timedOutlets: [FrameOutlet] = []
   private var oggListeners: [OggListener] = []
@@ -37,8 +46,9 @@ final class RoutedSession {
   }
 
   var state: SessionSnapshot.State { playback.state }
-  var isIdle: Bool { playback.state == .idle && startingRequestID == nil }
-  var isUnused: Bool { isIdle && listenerCount == 0 && queue.isEmpty }
+  var isIdle: Bool { playback.state == .idle && starting == nil && owed == nil && !isAwaitingPrepared }
+  /// Whether nothing is lost where it is forgotten.
+  var isUnused: Bool { isAbandoned && queue.isPristine && volume == 1 }
   var isAbandoned: Bool { isIdle && listenerCount == 0 }
   var title: String? { playback.title }
   /// `hello` names a session without its chapters, so that they must be asked for.
@@ -49,6 +59,7 @@ final class RoutedSession {
   /// The session object, with the place of the next packet.
   var snapshot: SessionSnapshot {
     var snapshot = playback
+    snapshot.tag = nil
     snapshot.volume = snapshot.volume ?? volume
     if snapshot.state == .streaming {
       snapshot.positionMilliseconds = Int(counter.next.positionMilliseconds)
@@ -90,7 +101,6 @@ final class RoutedSession {
   func engineWentAway() {
     ring.removeAll()
     playback.positionMilliseconds = snapshot.positionMilliseconds
-    startingRequestID = nil
   }
 
   // MARK: Listeners
@@ -139,7 +149,7 @@ final class RoutedSession {
   /// - Returns: false where one plays, whose level the engine changes.
   func keepVolume(_ level: Double) -> Bool {
     guard playback.state == .idle || playback.state == .extracting else { return false }
-    if playback.state == .extracting || startingRequestID != nil { wantedVolume = level }
+    if playback.state == .extracting || starting != nil { wantedVolume = level }
     volume = level
     return true
   }
@@ -155,10 +165,22 @@ final class RoutedSession {
     return overload
   }
 
-  /// Remembers what a play of ours asks for, which the engine's events do not repeat.
-  func asked(toPlay request: PlayRequest, requestID: String) {
-    requestedPlay = request
-    startingRequestID = requestID
+  /// Is as it was kept.
+  func restore(_ saved: SavedSession) {
+    queue = saved.queue
+    volume = saved.record.volume
+    touchedMilliseconds = saved.record.touchedMilliseconds
+    guard let request = saved.record.playing else { return }
+    beganWith = request
+    playback.state = request.paused ? .paused : .streaming
+    playback.url = request.url
+    playback.tag = request.tag
+    playback.title = queue.current?.track.title
+    playback.durationMilliseconds = queue.current?.track.durationMilliseconds
+    playback.loop = request.loop
+    playback.bitrateKilobits = request.bitrateKilobits
+    playback.positionMilliseconds = saved.record.positionMilliseconds
+    counter.anchor(positionMilliseconds: saved.record.positionMilliseconds, dueNanoseconds: nil)
   }
 
   /// Takes the engine's word for what plays.
@@ -171,7 +193,7 @@ final class RoutedSession {
   /// Follows the session's events.
   func apply(_ body: EngineEvent.Body) {
     switch body {
-    case .extracting(let url): began(url)
+    case .extracting(let url, let tag): began(url, tag)
     case .ready(let ready): opened(ready)
     case .playing(let anchor), .resumed(let anchor), .rebased(let anchor):
       playback.state = .streaming
@@ -198,25 +220,6 @@ final class RoutedSession {
     }
   }
 
-  /// What the engine must be asked for so that the session goes on where it was; nil while idle.
-  var continuation: PlayRequest? {
-    guard playback.state != .idle, let url = playback.url else { return nil }
-    return PlayRequest(
-      url: url, startMilliseconds: continuationMilliseconds(of: url), volume: volume,
-      loop: playback.loop ?? false, paused: playback.state == .paused,
-      bitrateKilobits: playback.bitrateKilobits)
-  }
-
-  private func continuationMilliseconds(of url: String) -> Int {
-    let position = snapshot.positionMilliseconds ?? 0
-    guard let duration = playback.durationMilliseconds, duration > 0 else {
-      // Without a duration it is a live stream, which has no place to go back to; files always have one.
-      return url.lowercased().hasPrefix("media:") ? position : 0
-    }
-    // A loop is counted on past the end of the track.
-    return playback.loop == true ? position % duration : min(position, duration)
-  }
-
   private func describe(_ snapshot: SessionSnapshot) {
     let chapters = snapshot.url == playback.url ? playback.chapters : nil
     playback = snapshot
@@ -224,14 +227,17 @@ final class RoutedSession {
     volume = snapshot.volume ?? volume
   }
 
-  private func began(_ url: String) {
-    startingRequestID = nil
+  private func began(_ url: String, _ tag: String?) {
     isLost = false
     ring.removeAll()
     playback = SessionSnapshot(sessionID: id, state: .extracting)
     playback.url = url
-    guard let request = requestedPlay, request.url == url else { return }
-    requestedPlay = nil
+    playback.tag = tag
+    beganWith = [starting?.request, prepared?.request, owed].compactMap(\.self).first { $0.tag == tag }
+    guard let request = beganWith, tag != nil else {
+      beganWith = nil
+      return
+    }
     volume = request.volume
     playback.volume = request.volume
     playback.loop = request.loop

@@ -5,6 +5,8 @@ import WireProtocol
 final class SessionStore {
   private(set) var sessions: [SessionID: RoutedSession] = [:]
   private(set) var listenerCount = 0
+  /// Told the session that is no longer kept.
+  var onForget: (RoutedSession) -> Void = { _ in }
   let statistics: RouterStatistics
   /// Outlets that were written to and are not flushed yet.
   private var unflushed: [FrameOutlet] = []
@@ -36,6 +38,7 @@ final class SessionStore {
   /// The session of that name, made where there is none.
   func session(_ id: SessionID) throws(Refusal) -> RoutedSession {
     if let session = sessions[id] { return session }
+    if sessions.count >= RouterLimits.maximumSessions { forgetLeastTouched() }
     guard sessions.count < RouterLimits.maximumSessions else {
       throw Refusal(
         .tooManySessions, "the Router has \(RouterLimits.maximumSessions) sessions, the most it keeps",
@@ -52,20 +55,33 @@ final class SessionStore {
     return session
   }
 
-  /// Forgets a session that nobody hears, that plays nothing and has nothing to play.
+  /// Forgets a session that nobody hears, that plays nothing and keeps nothing.
   func removeIfUnused(_ session: RoutedSession) {
-    if session.isUnused { sessions[session.id] = nil }
+    if session.isUnused { forget(session) }
   }
 
-  /// Forgets a queue that nobody has heard or touched for a while.
-  func removeIfAbandoned(_ session: RoutedSession, now: NIODeadline) {
-    guard session.isAbandoned else {
-      session.abandonedSince = nil
+  /// Forgets a queue that nobody has heard or touched for a long time.
+  ///
+  /// - Parameter now: milliseconds since 1970.
+  func removeIfAbandoned(_ session: RoutedSession, now: Int) {
+    guard session.isAbandoned, now - session.touchedMilliseconds >= RouterLimits.abandonedSeconds * 1_000
+    else {
       return
     }
-    let since = session.abandonedSince ?? now
-    session.abandonedSince = since
-    if now - since >= .seconds(RouterLimits.abandonedSeconds) { sessions[session.id] = nil }
+    forget(session)
+  }
+
+  /// Makes room for another session, where one can be done without.
+  private func forgetLeastTouched() {
+    let abandoned = sessions.values.filter(\.isAbandoned)
+    if let session = abandoned.min(by: { $0.touchedMilliseconds < $1.touchedMilliseconds }) {
+      forget(session)
+    }
+  }
+
+  private func forget(_ session: RoutedSession) {
+    sessions[session.id] = nil
+    onForget(session)
   }
 
   /// Whether one more may listen.

@@ -1,0 +1,99 @@
+import WireProtocol
+
+/// What clients ask of a queue. A change is answered once it is on disk.
+extension DataPlane {
+  func perform(_ command: QueueCommand, on id: SessionID, for asker: Asker) throws(Refusal) {
+    switch command {
+    case .show(let page): asker.answer(.queue(id, (store.sessions[id]?.queue ?? TrackQueue()).view(page)))
+    case .history(let limit):
+      asker.answer(.history(id, (store.sessions[id]?.queue ?? TrackQueue()).historyView(limit: limit)))
+    case .find(let query, let place): try find(query, at: place, in: id, for: asker)
+    default: try change(command, id, for: asker)
+    }
+  }
+
+  private func change(_ command: QueueCommand, _ id: SessionID, for asker: Asker) throws(Refusal) {
+    let session = try store.session(id)
+    defer { store.removeIfUnused(session) }
+    let before = session.queue.view()
+    // A copy, so that a change that is refused is not made at all.
+    var queue = session.queue
+    let (added, action) = try Self.apply(command, to: &queue, isSessionIdle: session.isIdle)
+    session.queue = queue
+    if let action { perform(action, session) }
+    seeToNext(session)
+    var view = session.queue.view()
+    let hasChanged = view != before
+    view.added = added
+    state.save(session) { [self] in
+      asker.answer(.queue(id, view))
+      if hasChanged { announceQueue(session, except: asker.webSocket) }
+    }
+  }
+
+  private static func apply(
+    _ command: QueueCommand, to queue: inout TrackQueue, isSessionIdle: Bool
+  ) throws(Refusal) -> (added: [String]?, action: TrackQueue.Action?) {
+    switch command {
+    case .add(let tracks, let place):
+      return try queue.add(tracks, at: place, isSessionIdle: isSessionIdle)
+    case .move(let id, let position): try queue.move(id: id, to: position)
+    case .remove(let id): try queue.remove(id: id)
+    case .clear: queue.clear()
+    case .shuffle: queue.shuffle()
+    case .loop(let mode): queue.setLoop(mode)
+    case .skip: return (nil, try queue.skip(isSessionIdle: isSessionIdle))
+    case .skipTo(let id): return (nil, try queue.skip(to: id))
+    case .previous: return (nil, try queue.previous())
+    case .quality(let kilobits): queue.bitrateKilobits = kilobits
+    case .show, .history, .find: preconditionFailure("these change nothing by themselves")
+    }
+    return (nil, nil)
+  }
+
+  /// Has the engine find out what the words lead to, and adds that.
+  private func find(
+    _ query: String, at place: TrackQueue.Place, in id: SessionID, for asker: Asker
+  ) throws(Refusal) {
+    let request: ResolveRequest
+    do {
+      request = try ResolveRequest(query: query, limit: ResolveRequest.limitRange.upperBound)
+    } catch {
+      throw Refusal(error)
+    }
+    let finder = Asker.inside { [weak self] event in
+      guard let self else { return }
+      do throws(Refusal) {
+        try change(.add(Self.found(event), at: place), id, for: asker)
+      } catch {
+        asker.refuse(error.report, sessionID: id)
+      }
+    }
+    try send(.resolve(request), for: finder)
+  }
+
+  /// A playlist's tracks, and of a search the best.
+  private static func found(_ event: EngineEvent) throws(Refusal) -> [QueuedTrack] {
+    if case .error(let report) = event.body { throw Refusal(report) }
+    guard case .resolved(let resolution) = event.body, !resolution.entries.isEmpty else {
+      throw Refusal(.sourceNotFound, "nothing was found", hint: "try other words")
+    }
+    let entries = resolution.kind == .playlist ? resolution.entries[...] : resolution.entries.prefix(1)
+    return try entries.map { entry throws(Refusal) in try QueuedTrack(entry).checked() }
+  }
+
+  func announceQueue(_ session: RoutedSession, except listener: WebSocketListener? = nil) {
+    guard session.listenerCount > 0 else { return }
+    let message = QueueMessage(sessionID: session.id, requestID: nil, queue: session.queue.view())
+    session.broadcast(WebSocketFrames.text(JSON.encode(message)), except: listener)
+  }
+}
+
+extension QueuedTrack {
+  fileprivate init(_ entry: Resolution.Entry) {
+    self.init(url: entry.url, title: entry.title)
+    artist = entry.artist
+    durationMilliseconds = entry.durationMilliseconds
+    artwork = entry.thumbnail
+  }
+}

@@ -1,0 +1,33 @@
+import GRDB
+
+/// The tables of the Router's state. A released migration is never changed: the next one is added.
+enum StateSchema {
+  static func migrate(_ database: DatabaseQueue) throws {
+    var migrator = DatabaseMigrator()
+    migrator.registerMigration("queues") { database in
+      try database.execute(
+        sql: """
+          CREATE TABLE session (
+            session_id TEXT PRIMARY KEY, volume REAL NOT NULL, loop TEXT NOT NULL, bitrate_kbps INTEGER,
+            current TEXT, last_id INTEGER NOT NULL, last_played INTEGER NOT NULL, playing TEXT,
+            position_ms INTEGER NOT NULL, touched_ms INTEGER NOT NULL
+          ) WITHOUT ROWID;
+          CREATE TABLE waiting (
+            session_id TEXT NOT NULL, entry_id TEXT NOT NULL, rank INTEGER NOT NULL, entry TEXT NOT NULL,
+            PRIMARY KEY (session_id, entry_id)
+          ) WITHOUT ROWID;
+          CREATE TABLE played (
+            session_id TEXT NOT NULL, number INTEGER NOT NULL, entry TEXT NOT NULL,
+            PRIMARY KEY (session_id, number)
+          ) WITHOUT ROWID;
+          CREATE TABLE setting (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
+          """)
+    }
+    guard try !database.read(migrator.hasBeenSuperseded) else {
+      throw StateStore.OpenError(
+        description: "it was written by a newer Antiphon; install that one, or put the copy of before it back"
+      )
+    }
+    try migrator.migrate(database)
+  }
+}

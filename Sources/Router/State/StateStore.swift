@@ -1,0 +1,162 @@
+import Foundation
+import GRDB
+import WireProtocol
+
+/// The Router's memory across starts: one SQLite file, written on a thread of GRDB's own.
+///
+/// What is committed survives the death of the process at any moment (write-ahead log; `synchronous = NORMAL`
+/// gives up at most the last moments at a loss of power, and never the file).
+package final class StateStore: Sendable {
+  /// Why the state cannot be used, in words for the operator.
+  package struct OpenError: Error, CustomStringConvertible {
+    package let description: String
+  }
+
+  private let database: DatabaseQueue
+
+  /// Opens the file below the folder, or makes both.
+  package init(directory: String) throws(OpenError) {
+    let path = directory + "/router.sqlite"
+    do {
+      try FileManager.default.createDirectory(
+        atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+      var configuration = Configuration()
+      configuration.journalMode = .wal
+      configuration.prepareDatabase { database in
+        // One Router alone has it: a second would play every queue twice.
+        try database.execute(sql: "PRAGMA locking_mode = EXCLUSIVE")
+        try database.execute(sql: "PRAGMA synchronous = NORMAL")
+      }
+      database = try DatabaseQueue(path: path, configuration: configuration)
+      try StateSchema.migrate(database)
+    } catch {
+      throw OpenError(description: Self.words(for: error, directory: directory, path: path))
+    }
+  }
+
+  private static func words(for error: any Error, directory: String, path: String) -> String {
+    switch (error as? DatabaseError)?.resultCode {
+    case .SQLITE_BUSY?, .SQLITE_LOCKED?:
+      "another Router uses \(directory); stop it, or give this one a folder of its own with --state"
+    case .SQLITE_CORRUPT?, .SQLITE_NOTADB?:
+      "\(path) is damaged (\(error)); put a copy back, or move it away to begin with empty queues"
+    default:
+      "the state cannot be kept in \(directory): \(error); make it writable, or choose another with --state"
+    }
+  }
+
+  package func load() throws -> SavedState {
+    try database.read { database in
+      var state = SavedState()
+      state.engineStartedAtMilliseconds = try Int.fetchOne(
+        database, sql: "SELECT value FROM setting WHERE name = 'engine_started_ms'")
+      let rows = try Row.fetchAll(database, sql: "SELECT * FROM session")
+      for row in rows {
+        guard let record = Self.record(row) else { continue }
+        state.sessions.append(SavedSession(record: record, queue: try Self.queue(record, database)))
+      }
+      return state
+    }
+  }
+
+  /// Writes a batch as one transaction.
+  ///
+  /// - Parameter completion: called on GRDB's thread.
+  package func write(_ batch: StateBatch, completion: @escaping @Sendable (Result<Void, any Error>) -> Void) {
+    database.asyncWrite { database in
+      for id in batch.cleared {
+        for table in ["waiting", "played", "session"] {
+          try Self.run("DELETE FROM \(table) WHERE session_id = ?", [id.description], database)
+        }
+      }
+      for (id, change) in batch.changes { try Self.write(change, of: id.description, database) }
+      for record in batch.records { try Self.write(record, database) }
+      for (id, milliseconds) in batch.positions {
+        try Self.run(
+          "UPDATE session SET position_ms = ? WHERE session_id = ?", [milliseconds, id.description], database)
+      }
+      if let milliseconds = batch.engineStartedAtMilliseconds {
+        try Self.run("REPLACE INTO setting VALUES ('engine_started_ms', ?)", [milliseconds], database)
+      }
+    } completion: { _, result in
+      completion(result)
+    }
+  }
+
+  /// Waits until everything is written, and lets go of the file.
+  package func close() throws {
+    try database.close()
+  }
+
+  // MARK: Rows
+
+  private static func run(_ sql: String, _ arguments: StatementArguments, _ database: Database) throws {
+    try database.cachedStatement(sql: sql).execute(arguments: arguments)
+  }
+
+  private static func write(_ change: TrackQueue.Change, of id: String, _ database: Database) throws {
+    switch change {
+    case .waits(let entry, let rank):
+      try run("REPLACE INTO waiting VALUES (?, ?, ?, ?)", [id, entry.id, rank, json(entry)], database)
+    case .moved(let entry, let rank):
+      try run(
+        "UPDATE waiting SET rank = ? WHERE session_id = ? AND entry_id = ?", [rank, id, entry], database)
+    case .left(let entry):
+      try run("DELETE FROM waiting WHERE session_id = ? AND entry_id = ?", [id, entry], database)
+    case .leftAll: try run("DELETE FROM waiting WHERE session_id = ?", [id], database)
+    case .played(let entry, let number):
+      try run("REPLACE INTO played VALUES (?, ?, ?)", [id, number, json(entry)], database)
+    case .forgotten(let number):
+      try run("DELETE FROM played WHERE session_id = ? AND number = ?", [id, number], database)
+    }
+  }
+
+  private static func write(_ record: SessionRecord, _ database: Database) throws {
+    try run(
+      "REPLACE INTO session VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      [
+        record.id.description, record.volume, record.loop.rawValue, record.bitrateKilobits,
+        record.current.map(json), record.lastID, record.lastPlayedNumber, record.playing.map(json),
+        record.positionMilliseconds, record.touchedMilliseconds,
+      ], database)
+  }
+
+  /// A session whose name cannot be read is none of ours.
+  private static func record(_ row: Row) -> SessionRecord? {
+    guard let id = try? SessionID(row["session_id"] as String) else { return nil }
+    var record = SessionRecord(id: id)
+    record.volume = row["volume"]
+    record.loop = LoopMode(rawValue: row["loop"]) ?? .off
+    record.bitrateKilobits = row["bitrate_kbps"]
+    record.current = value(row["current"])
+    record.lastID = row["last_id"]
+    record.lastPlayedNumber = row["last_played"]
+    record.playing = value(row["playing"])
+    record.positionMilliseconds = row["position_ms"]
+    record.touchedMilliseconds = row["touched_ms"]
+    return record
+  }
+
+  private static func queue(_ record: SessionRecord, _ database: Database) throws -> TrackQueue {
+    let id = record.id.description
+    let waiting = try Row.fetchAll(
+      database, sql: "SELECT entry, rank FROM waiting WHERE session_id = ? ORDER BY rank", arguments: [id])
+    let played = try String.fetchAll(
+      database, sql: "SELECT entry FROM played WHERE session_id = ? ORDER BY number", arguments: [id])
+    return TrackQueue(
+      current: record.current,
+      waiting: waiting.compactMap { row in
+        value(row["entry"]).map { TrackQueue.Waiting(entry: $0, rank: row["rank"]) }
+      },
+      history: played.compactMap { value($0) }, lastPlayedNumber: record.lastPlayedNumber,
+      loop: record.loop, bitrateKilobits: record.bitrateKilobits, lastID: record.lastID)
+  }
+
+  private static func json(_ value: some Encodable) -> String {
+    String(decoding: JSON.encode(value), as: UTF8.self)
+  }
+
+  private static func value<Value: Decodable>(_ json: String?) -> Value? {
+    json.flatMap { try? JSON.decode(Value.self, from: Array($0.utf8)) }
+  }
+}

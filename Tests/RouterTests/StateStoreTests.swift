@@ -1,0 +1,113 @@
+import Foundation
+import RouterCore
+import Testing
+import WireProtocol
+
+@Suite struct `The state on disk` {
+  private func withFolder(_ body: (String) async throws -> Void) async throws {
+    let folder = FileManager.default.temporaryDirectory.appending(path: "antiphon-\(UUID().uuidString)").path
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    try await body(folder)
+  }
+
+  private func write(_ batch: StateBatch, to store: StateStore) async throws {
+    try await withCheckedThrowingContinuation { (done: CheckedContinuation<Void, any Error>) in
+      store.write(batch) { done.resume(with: $0) }
+    }
+  }
+
+  /// One change as a client might ask for it.
+  private func change(_ queue: inout TrackQueue, _ generator: inout some RandomNumberGenerator) {
+    let id = queue.waiting.randomElement(using: &generator)?.entry.id ?? "0"
+    let position = Int.random(in: 0...20, using: &generator)
+    let tracks = (0...Int.random(in: 0...3, using: &generator)).map {
+      QueuedTrack(url: "media:\($0)", title: "t")
+    }
+    switch Int.random(in: 0...13, using: &generator) {
+    case 0...3: _ = try? queue.add(tracks, at: .index(position), isSessionIdle: false)
+    case 4: try? queue.move(id: id, to: position)
+    case 5: try? queue.remove(id: id)
+    case 6: queue.shuffle(using: &generator)
+    case 7: queue.setLoop(LoopMode.allCases.randomElement(using: &generator)!)
+    case 8: _ = try? queue.skip(isSessionIdle: true)
+    case 9: _ = try? queue.skip(to: id)
+    case 10: _ = try? queue.previous()
+    case 11: _ = queue.ended(Bool.random(using: &generator) ? .finished : .loadFailed)
+    case 12: queue.nowPlays(queue.newEntry(tracks[0]))
+    default: if position == 0 { queue.clear() } else { queue.bitrateKilobits = 8 * position }
+    }
+  }
+
+  @Test(arguments: 1...20)
+  func `is the queue after any changes`(_ seed: UInt64) async throws {
+    try await withFolder { folder in
+      var generator = SeededGenerator(state: seed)
+      let store = try StateStore(directory: folder)
+      let id = try SessionID("guild:1")
+      var queue = TrackQueue()
+      for _ in 0..<150 {
+        for _ in 0...Int.random(in: 0...3, using: &generator) { change(&queue, &generator) }
+        var batch = StateBatch()
+        batch.changes = queue.takeChanges().map { (id, $0) }
+        var record = SessionRecord(id: id)
+        record.loop = queue.loop
+        record.bitrateKilobits = queue.bitrateKilobits
+        record.current = queue.current
+        record.lastID = queue.lastID
+        record.lastPlayedNumber = queue.lastPlayedNumber
+        batch.records = [record]
+        try await write(batch, to: store)
+        let loaded = try #require(try store.load().sessions.first)
+        #expect(loaded.record == record)
+        #expect(loaded.queue.view() == queue.view())
+        #expect(loaded.queue.history == queue.history)
+        #expect(Set(queue.waiting.map(\.entry.id)).count == queue.waiting.count)
+      }
+      try store.close()
+    }
+  }
+
+  @Test func `finds room between neighbours, however often something is put there`() async throws {
+    var queue = TrackQueue()
+    _ = try queue.add(
+      [QueuedTrack(url: "media:first"), QueuedTrack(url: "media:last")], isSessionIdle: false)
+    for number in 0..<200 {
+      _ = try queue.add([QueuedTrack(url: "media:\(number)")], at: .index(1), isSessionIdle: false)
+      let ranks = queue.waiting.map(\.rank)
+      #expect(ranks == ranks.sorted() && Set(ranks).count == ranks.count)
+    }
+    #expect(queue.waiting.last?.entry.track.url == "media:last")
+  }
+
+  @Test func `belongs to one Router alone`() async throws {
+    try await withFolder { folder in
+      let store = try StateStore(directory: folder)
+      try await write(StateBatch(), to: store)
+      let error = #expect(throws: StateStore.OpenError.self) { try StateStore(directory: folder) }
+      #expect(error?.description.contains("another Router uses") == true)
+      try store.close()
+    }
+  }
+
+  @Test func `says what is wrong with a file that is none of its own`() async throws {
+    try await withFolder { folder in
+      try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+      try Data(repeating: 0x41, count: 8_192).write(to: URL(filePath: folder + "/router.sqlite"))
+      let error = #expect(throws: StateStore.OpenError.self) { try StateStore(directory: folder) }
+      #expect(error?.description.contains("is damaged") == true)
+    }
+  }
+}
+
+/// SplitMix64 (Steele, Lea, Flood, 2014): the same changes on every run.
+struct SeededGenerator: RandomNumberGenerator {
+  var state: UInt64
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var mixed = state
+    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+    return mixed ^ (mixed >> 31)
+  }
+}
