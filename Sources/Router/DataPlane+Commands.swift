@@ -28,10 +28,28 @@ extension DataPlane {
     case .engine(.session(let id, .prepare(let request))): try prepare(request, on: id, for: asker)
     case .engine(.session(let id, .unprepare)):
       store.sessions[id]?.prepared = nil
-      try send(.session(id, .unprepare), for: asker)
+      try sendInOrder(.session(id, .unprepare), for: asker)
     case .engine(.session(let id, .stop)): try stop(id, for: asker)
     case .engine(.session(let id, .volume(let level))): try setVolume(level, on: id, for: asker)
-    case .engine(let action): try send(action, for: asker)
+    case .engine(let action): try sendInOrder(action, for: asker)
+    }
+  }
+
+  /// Sends a command behind a play of its session that waits to be written down.
+  private func sendInOrder(_ action: EngineCommand.Action, for asker: Asker) throws(Refusal) {
+    guard case .session(let id, _) = action, let session = store.sessions[id],
+      let starting = session.starting,
+      starting.requestID == nil
+    else {
+      try send(action, for: asker)
+      return
+    }
+    state.save(session) { [self] in
+      do throws(Refusal) {
+        try send(action, for: asker)
+      } catch {
+        asker.refuse(error.report, sessionID: id)
+      }
     }
   }
 
@@ -59,10 +77,7 @@ extension DataPlane {
     let session = try store.session(id)
     defer { store.removeIfUnused(session) }
     let (entry, request) = try tagged(request, session)
-    let requestID = try send(.session(id, .play(request)), for: asker)
-    session.owed = nil
-    session.prepared = nil
-    session.starting = StartingPlay(requestID: requestID, request: request, entry: entry)
+    begin(StartingPlay(request: request, entry: entry), session, for: asker)
   }
 
   /// A client's own goes before what the queue has next.
@@ -72,13 +87,7 @@ extension DataPlane {
       return
     }
     let (entry, request) = try tagged(request, session)
-    var requestID = ""
-    let listener = Asker.inside { [weak self] event in
-      asker.answer(.event(event))
-      self?.prepareAnswered(session, event, requestID: requestID)
-    }
-    requestID = try send(.session(id, .prepare(request)), for: listener)
-    session.prepared = PreparedPlay(entry: entry, request: request, requestID: requestID, isClients: true)
+    prepare(PreparedPlay(entry: entry, request: request, isClients: true), session, for: asker)
   }
 
   private func tagged(
@@ -93,7 +102,8 @@ extension DataPlane {
   /// What is only owed is stopped here: the engine does not know of it.
   private func stop(_ id: SessionID, for asker: Asker) throws(Refusal) {
     guard let session = store.sessions[id], session.state == .idle, session.owed != nil else {
-      try send(.session(id, .stop), for: asker)
+      try sendInOrder(.session(id, .stop), for: asker)
+      store.sessions[id]?.isStopping = true
       return
     }
     session.owed = nil
@@ -110,7 +120,7 @@ extension DataPlane {
     let session = try store.session(id)
     defer { store.removeIfUnused(session) }
     guard session.keepVolume(level) else {
-      try send(.session(id, .volume(level)), for: asker)
+      try sendInOrder(.session(id, .volume(level)), for: asker)
       return
     }
     state.save(session)

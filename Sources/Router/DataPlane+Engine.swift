@@ -128,27 +128,20 @@ extension DataPlane: EngineLinkDelegate {
     guard snapshot.state != .idle else { return }
     unconfirmed.remove(snapshot.sessionID)
     let session = store.known(snapshot.sessionID)
-    session.adopt(snapshot)
-    moveQueue(session, to: snapshot)
+    reconcile(session, with: snapshot)
     state.save(session)
-    if let owed = session.owed {
-      // Where the engine has begun it already, it is owed no more.
-      if owed.tag == snapshot.tag { session.owed = nil } else { goOn(session) }
-    }
     seeToNext(session)
     guard session.listenerCount > 0 else { return }
     session.broadcast(sessionFrame(session))
     askForChapters(of: session)
   }
 
-  /// An engine that has stayed up ends a session only for good; one that has restarted has lost it.
+  /// What this engine has not named, it does not play.
   private func seeToUnconfirmed(isSameEngine: Bool) {
     let lost = unconfirmed
     unconfirmed = []
     for id in lost {
-      guard let session = store.sessions[id] else { continue }
-      session.isLost = true
-      isSameEngine ? engineReported(lostEnd(of: session, .finished)) : goOn(session)
+      if let session = store.sessions[id] { goOnWithout(session, isSameEngine: isSameEngine) }
     }
   }
 

@@ -12,15 +12,29 @@ extension DataPlane {
     }
   }
 
-  /// Sends a play of the Router's own. One that cannot be sent is owed.
+  /// Asks for a play of the Router's own.
   private func play(_ request: PlayRequest, _ session: RoutedSession) {
+    begin(StartingPlay(request: request, entry: nil), session, for: .router)
+  }
+
+  /// Sends a play once it is on disk: a Router that dies in between asks for it again, and one that finds
+  /// another track playing knows whether that is older or newer.
+  func begin(_ play: StartingPlay, _ session: RoutedSession, for asker: Asker) {
     session.owed = nil
     session.prepared = nil
-    do {
-      let id = try send(.session(session.id, .play(request)), for: .router)
-      session.starting = StartingPlay(requestID: id, request: request, entry: nil)
-    } catch {
-      owe(request, session)
+    session.starting = play
+    state.save(session) { [self] in
+      guard let starting = session.starting, starting.request.tag == play.request.tag else {
+        return asker.refuse(.overtaken, sessionID: session.id)
+      }
+      do throws(Refusal) {
+        session.starting?.requestID = try send(.session(session.id, .play(play.request)), for: asker)
+      } catch {
+        session.starting = nil
+        asker.refuse(error.report, sessionID: session.id)
+        // A client's own is the client's to ask for again.
+        if play.entry == nil { owe(play.request, session) }
+      }
     }
   }
 
@@ -36,11 +50,12 @@ extension DataPlane {
   private func stop(_ session: RoutedSession) {
     session.owed = nil
     // What does not play any more needs no stop.
-    _ = try? send(.session(session.id, .stop), for: .inside { _ in })
+    session.isStopping = (try? send(.session(session.id, .stop), for: .inside { _ in })) != nil
   }
 
   private func owe(_ request: PlayRequest, _ session: RoutedSession) {
     session.owed = request
+    state.save(session)
     let wait = TimeAmount.milliseconds(RouterLimits.retryMilliseconds)
     eventLoop.assumeIsolated().scheduleTask(in: wait) { [weak self, weak session] in
       guard let self, let session, store.sessions[session.id] === session, session.owed != nil else { return }
@@ -62,7 +77,7 @@ extension DataPlane {
   }
 
   /// The entry that a tag is of.
-  private func entryID(of tag: String) -> String {
+  private func entryID(_ tag: String) -> String {
     String(tag.prefix { $0 != "." })
   }
 
@@ -81,11 +96,11 @@ extension DataPlane {
 
   private func began(_ session: RoutedSession, _ url: String, _ tag: String?) {
     defer { session.owed = nil }
+    session.isStopping = false
     if let starting = session.starting {
       // What was asked for before: ours follows.
       guard starting.request.tag == tag else { return }
       session.starting = nil
-      session.prepared = nil
       if let entry = starting.entry { change(session) { $0.nowPlays(entry) } }
       return
     }
@@ -98,7 +113,19 @@ extension DataPlane {
     }
     if let tag, tag == session.withdrawnTag {
       // It began before the engine heard that it was not to.
-      return stop(session)
+      if session.isAwaitingPrepared {
+        session.isAwaitingPrepared = false
+        goOn(session, after: .finished)
+      }
+      if session.starting == nil { stop(session) }
+      return
+    }
+    if let tag, session.queue.holds(entryID(tag)) {
+      // Prepared before the engine or this Router was out of reach, and prepared again since.
+      if session.prepared != nil { _ = try? send(.session(session.id, .unprepare), for: .inside { _ in }) }
+      session.prepared = nil
+      session.isAwaitingPrepared = false
+      return change(session) { _ = $0.wentOn(to: entryID(tag)) }
     }
     // Another router's, or an operator's.
     session.prepared = nil
@@ -106,6 +133,7 @@ extension DataPlane {
   }
 
   private func ended(_ session: RoutedSession, _ reason: EngineEvent.EndReason) {
+    session.isStopping = false
     // Of what played before the play that is on its way.
     guard session.starting == nil else { return }
     let overload = session.takeOverload()
@@ -122,6 +150,7 @@ extension DataPlane {
   }
 
   private func failed(_ session: RoutedSession, _ report: ErrorReport, requestID: String?) {
+    if report.code == .noSuchSession { session.isStopping = false }
     if let requestID, let starting = session.starting, starting.requestID == requestID {
       // Refused before it began, so that no end will be reported.
       session.starting = nil
@@ -133,8 +162,8 @@ extension DataPlane {
   }
 
   /// What the engine answers to a `prepare`.
-  func prepareAnswered(_ session: RoutedSession, _ event: EngineEvent, requestID: String) {
-    guard case .error = event.body, session.prepared?.requestID == requestID else { return }
+  private func prepareAnswered(_ session: RoutedSession, _ event: EngineEvent, tag: String?) {
+    guard case .error = event.body, session.prepared?.request.tag == tag else { return }
     session.prepared?.hasFailed = true
     guard session.isAwaitingPrepared else { return }
     session.isAwaitingPrepared = false
@@ -189,33 +218,38 @@ extension DataPlane {
   }
 
   private func prepare(_ request: PlayRequest, _ entry: QueueEntry, _ session: RoutedSession) {
-    var requestID = ""
-    let asker = Asker.inside { [weak self] event in
-      self?.prepareAnswered(session, event, requestID: requestID)
+    prepare(PreparedPlay(entry: entry, request: request, isClients: false), session, for: .inside { _ in })
+  }
+
+  /// Sends a prepare once it is on disk, as a play.
+  func prepare(_ play: PreparedPlay, _ session: RoutedSession, for asker: Asker) {
+    session.prepared = play
+    let answered = Asker.inside { [weak self] event in
+      asker.answer(.event(event))
+      self?.prepareAnswered(session, event, tag: play.request.tag)
     }
-    // Where it cannot be sent, the next second tries again.
-    guard let id = try? send(.session(session.id, .prepare(request)), for: asker) else { return }
-    requestID = id
-    session.prepared = PreparedPlay(entry: entry, request: request, requestID: id, isClients: false)
+    state.save(session) { [self] in
+      guard let prepared = session.prepared, prepared.request.tag == play.request.tag else {
+        return asker.refuse(.overtaken, sessionID: session.id)
+      }
+      do throws(Refusal) {
+        session.prepared?.requestID = try send(.session(session.id, .prepare(play.request)), for: answered)
+      } catch {
+        answered.refuse(error.report, sessionID: session.id)
+      }
+    }
   }
 
   private func withdrawPrepared(_ session: RoutedSession) {
     guard let prepared = session.prepared else { return }
     session.prepared = nil
-    guard !prepared.hasFailed else { return }
+    guard !prepared.hasFailed, prepared.requestID != nil else { return }
     session.withdrawnTag = prepared.request.tag
+    state.save(session)
     _ = try? send(.session(session.id, .unprepare), for: .inside { _ in })
   }
 
-  /// The engine, which was out of reach, plays this.
-  func moveQueue(_ session: RoutedSession, to snapshot: SessionSnapshot) {
-    if let tag = snapshot.tag, session.queue.wentOn(to: entryID(of: tag)) { return announceQueue(session) }
-    // A play that was sent in the last moment before this Router's start, or one of another's.
-    guard session.queue.current == nil || session.queue.current?.track.url != snapshot.url,
-      let url = snapshot.url
-    else { return }
-    change(session) { queue in queue.nowPlays(queue.newEntry(QueuedTrack(url: url, title: snapshot.title))) }
-  }
+  // MARK: After an absence
 
   /// The engine is away, and with it what was on its way to it.
   func loseEngine(_ session: RoutedSession) {
@@ -223,14 +257,59 @@ extension DataPlane {
       session.starting = nil
       if let entry = starting.entry { session.queue.nowPlays(entry) }
       session.owed = starting.request
-    } else if session.isAwaitingPrepared {
-      session.isAwaitingPrepared = false
-      goOn(session, after: .finished)
     }
-    session.prepared = nil
     session.withdrawnTag = nil
+    session.isStopping = false
     session.engineWentAway()
   }
+
+  /// The engine was out of reach of this Router, or of the one before it, and plays this.
+  func reconcile(_ session: RoutedSession, with snapshot: SessionSnapshot) {
+    if let owed = session.owed, owed.tag != snapshot.tag {
+      // What was asked for last has not reached it.
+      session.adopt(snapshot)
+      return goOn(session)
+    }
+    let isKnown = session.owed != nil || session.plays(snapshot)
+    session.adopt(snapshot)
+    session.owed = nil
+    if !isKnown {
+      began(session, snapshot.url ?? "", snapshot.tag)
+    } else if let tag = snapshot.tag, let url = snapshot.url, session.queue.current?.id != entryID(tag) {
+      // A client's own that had not begun when the Router died.
+      change(session) { queue in queue.nowPlays(queue.newEntry(QueuedTrack(url: url, title: snapshot.title)))
+      }
+    }
+    prepareAgain(session)
+  }
+
+  /// Whether what was prepared has reached the engine is not known.
+  private func prepareAgain(_ session: RoutedSession) {
+    guard session.prepared != nil else { return }
+    session.prepared = nil
+    seeToNext(session)
+    if session.prepared == nil { _ = try? send(.session(session.id, .unprepare), for: .inside { _ in }) }
+  }
+
+  /// The engine does not play the session any more.
+  func goOnWithout(_ session: RoutedSession, isSameEngine: Bool) {
+    if session.owed != nil { return goOn(session) }
+    if session.isAwaitingPrepared {
+      session.isAwaitingPrepared = false
+      session.prepared = nil
+      return goOn(session, after: .finished)
+    }
+    session.prepared = nil
+    session.isLost = true
+    // One that has stayed up ends a session only for good; one that has restarted has lost it.
+    isSameEngine ? engineReported(lostEnd(of: session, .finished)) : goOn(session)
+  }
+}
+
+extension ErrorReport {
+  /// A play or prepare that was not sent, since another came while it was written down.
+  fileprivate static let overtaken = ErrorReport(
+    .superseded, "another command took its place before this was done", stage: .command)
 }
 
 extension QueuedTrack {

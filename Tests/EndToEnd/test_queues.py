@@ -180,7 +180,7 @@ async def test_tracks_follow_each_other_without_a_gap(antiphon, media, new_sessi
 
 
 async def test_what_is_prepared_can_still_be_changed(antiphon, media, new_session):
-    """The next track is prepared at once, since the first is short; then it is taken out, or another comes before it."""
+    """The next track is prepared at once, since the first is short; then it is taken out, or another goes before."""
     media.make(*SHORT)
     first, second, third = (clip.url for clip in SHORT)
     async with listen(antiphon.router.url, new_session()) as listener:
@@ -287,7 +287,6 @@ async def test_the_routers_death_loses_nothing(mortal, new_session):
 async def test_tracks_that_end_while_the_router_is_away(mortal, new_session):
     """The prepared track begins without the Router, which finds it playing; the one after it follows."""
     session = new_session()
-    base = f"{mortal.router.url}/api/v1/sessions/{session}"
     async with listen(mortal.router.url, session) as listener:
         tracks = [{"url": clip.url} for clip in SHORT[:2]] + [{"url": LONG.url}]
         await listener.command("queue_add", tracks=tracks)

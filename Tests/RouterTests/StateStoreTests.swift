@@ -38,14 +38,14 @@ import WireProtocol
     }
   }
 
-  @Test(arguments: 1...20)
+  @Test(arguments: 1...6)
   func `is the queue after any changes`(_ seed: UInt64) async throws {
     try await withFolder { folder in
       var generator = SeededGenerator(state: seed)
       let store = try StateStore(directory: folder)
       let id = try SessionID("guild:1")
       var queue = TrackQueue()
-      for _ in 0..<150 {
+      for _ in 0..<60 {
         for _ in 0...Int.random(in: 0...3, using: &generator) { change(&queue, &generator) }
         var batch = StateBatch()
         batch.changes = queue.takeChanges().map { (id, $0) }

@@ -18,10 +18,10 @@ import WireProtocol
     let id = try SessionID("guild:1")
     let play = PlayRequest(
       url: "https://a/ü?b=c", startMilliseconds: 40, endMilliseconds: 90, volume: 0.5, loop: true,
-      paused: true,
-      bitrateKilobits: 96)
+      paused: true, bitrateKilobits: 96, tag: "17.r1-2")
     let actions: [EngineCommand.SessionAction] = [
-      .play(play), .prepare(play), .why, .pause, .resume, .stop, .seek(positionMilliseconds: 1234),
+      .play(play), .prepare(play), .unprepare, .why, .pause, .resume, .stop,
+      .seek(positionMilliseconds: 1234),
       .volume(2), .status,
     ]
     for action in actions {

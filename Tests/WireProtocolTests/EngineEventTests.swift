@@ -34,7 +34,8 @@ import WireProtocol
       data: Data([0, 255, 7]))
     let bodies: [EngineEvent.Body] = [
       .artwork(piece),
-      .hello(hello), .extracting(url: "u"), .ready(ready), .playing(anchor), .paused(positionMilliseconds: 1),
+      .hello(hello), .extracting(url: "u"), .extracting(url: "u", tag: "17.r1-2"), .ready(ready),
+      .playing(anchor), .paused(positionMilliseconds: 1),
       .resumed(anchor), .seeked(positionMilliseconds: 1, dueNanoseconds: nil),
       .seeked(positionMilliseconds: 1, dueNanoseconds: 2), .rebased(anchor),
       .buffering(positionMilliseconds: 3),

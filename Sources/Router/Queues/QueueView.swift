@@ -22,8 +22,13 @@ package struct QueueView: Codable, Sendable, Equatable {
 
 /// A part of what waits or has played.
 package struct QueuePage: Sendable, Equatable {
-  package var offset = 0
-  package var limit = RouterLimits.maximumQueuePage
+  package var offset: Int
+  package var limit: Int
+
+  package init(offset: Int = 0, limit: Int = RouterLimits.maximumQueuePage) {
+    self.offset = offset
+    self.limit = limit
+  }
 }
 
 /// What has played, the newest first.

@@ -196,6 +196,11 @@ package struct TrackQueue: Sendable {
     return nil
   }
 
+  /// Whether an entry plays or waits.
+  package func holds(_ id: String) -> Bool {
+    current?.id == id || waiting.contains { $0.entry.id == id }
+  }
+
   /// The engine has gone on by itself to an entry that was prepared.
   ///
   /// - Returns: false where the queue has no such entry.

@@ -18,6 +18,8 @@ extension RoutedSession {
     record.lastID = queue.lastID
     record.lastPlayedNumber = queue.lastPlayedNumber
     record.playing = owed ?? starting?.request ?? continuation
+    record.hasBegun = owed == nil && starting == nil
+    record.prepared = prepared
     record.positionMilliseconds = record.playing?.startMilliseconds ?? 0
     record.touchedMilliseconds = touchedMilliseconds
     return record
@@ -45,7 +47,11 @@ extension RoutedSession {
     return PlayRequest(
       url: url, startMilliseconds: continuationMilliseconds(of: url),
       endMilliseconds: beganWith?.endMilliseconds, volume: volume, loop: playback.loop ?? false,
-      paused: playback.state == .paused, bitrateKilobits: playback.bitrateKilobits, tag: playback.tag)
+      paused: isOrWillBePaused, bitrateKilobits: playback.bitrateKilobits, tag: playback.tag)
+  }
+
+  private var isOrWillBePaused: Bool {
+    playback.state == .paused || (playback.state == .extracting && beganWith?.paused == true)
   }
 
   private func continuationMilliseconds(of url: String) -> Int {

@@ -6,7 +6,7 @@ import WireProtocol
 final class RoutedSession {
   let id: SessionID
   var queue = TrackQueue()
-  /// The last play sent, until the engine has begun with it: an end that is reported meanwhile is of what
+  /// The last play asked for, until the engine has begun with it: an end that is reported meanwhile is of what
   /// played before, and does not let the queue go on.
   var starting: StartingPlay?
   /// What the engine will go on to by itself.
@@ -15,6 +15,8 @@ final class RoutedSession {
   var isAwaitingPrepared = false
   /// The last that was prepared and is not to be played after all.
   var withdrawnTag: String?
+  /// A stop is on its way: what is asked for now comes after it.
+  var isStopping = false
   /// What is to play and could not be asked for, or was refused for now. It is asked for as soon as it can be.
   var owed: PlayRequest?
 
@@ -46,7 +48,9 @@ final class RoutedSession {
   }
 
   var state: SessionSnapshot.State { playback.state }
-  var isIdle: Bool { playback.state == .idle && starting == nil && owed == nil && !isAwaitingPrepared }
+  var isIdle: Bool {
+    (playback.state == .idle || isStopping) && starting == nil && owed == nil && !isAwaitingPrepared
+  }
   /// Whether nothing is lost where it is forgotten.
   var isUnused: Bool { isAbandoned && queue.isPristine && volume == 1 }
   var isAbandoned: Bool { isIdle && listenerCount == 0 }
@@ -170,7 +174,12 @@ final class RoutedSession {
     queue = saved.queue
     volume = saved.record.volume
     touchedMilliseconds = saved.record.touchedMilliseconds
+    prepared = saved.record.prepared
     guard let request = saved.record.playing else { return }
+    guard saved.record.hasBegun else {
+      owed = request
+      return
+    }
     beganWith = request
     playback.state = request.paused ? .paused : .streaming
     playback.url = request.url
@@ -183,8 +192,14 @@ final class RoutedSession {
     counter.anchor(positionMilliseconds: saved.record.positionMilliseconds, dueNanoseconds: nil)
   }
 
+  /// Whether that is what plays as far as is known.
+  func plays(_ snapshot: SessionSnapshot) -> Bool {
+    playback.state != .idle && playback.tag == snapshot.tag && playback.url == snapshot.url
+  }
+
   /// Takes the engine's word for what plays.
   func adopt(_ snapshot: SessionSnapshot) {
+    beganWith = play(named: snapshot.tag)
     counter.anchor(
       positionMilliseconds: snapshot.positionMilliseconds ?? 0, dueNanoseconds: snapshot.dueNanoseconds)
     describe(snapshot)
@@ -243,6 +258,13 @@ final class RoutedSession {
     playback.loop = request.loop
     playback.bitrateKilobits = request.bitrateKilobits
     playback.positionMilliseconds = request.startMilliseconds
+  }
+
+  /// The play of that tag, where it is one of ours.
+  private func play(named tag: String?) -> PlayRequest? {
+    guard let tag else { return nil }
+    let plays = [starting?.request, prepared?.request, owed, beganWith]
+    return plays.lazy.compactMap(\.self).first { $0.tag == tag }
   }
 
   private func opened(_ ready: Ready) {

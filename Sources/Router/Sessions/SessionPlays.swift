@@ -1,20 +1,22 @@
 import WireProtocol
 
-/// A play that was sent, and that the engine has not begun.
+/// A play that the engine has not begun.
 struct StartingPlay {
-  let requestID: String
   let request: PlayRequest
   /// The entry of what a client asked for by itself: of the queue once it plays.
   let entry: QueueEntry?
+  /// Nil until it is sent, which waits until it is on disk.
+  var requestID: String?
 }
 
 /// What the engine was asked to go on to by itself when the current track has finished.
-struct PreparedPlay {
-  let entry: QueueEntry
-  let request: PlayRequest
-  let requestID: String
+package struct PreparedPlay: Codable, Sendable, Equatable {
+  package let entry: QueueEntry
+  package let request: PlayRequest
   /// A client asked for it; the queue's own next track waits.
-  let isClients: Bool
+  package let isClients: Bool
+  /// Nil until it is sent, which waits until it is on disk.
+  package var requestID: String?
   /// The engine will not go on to it.
-  var hasFailed = false
+  package var hasFailed = false
 }

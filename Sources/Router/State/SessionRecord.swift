@@ -12,6 +12,9 @@ package struct SessionRecord: Sendable, Equatable {
   package var lastPlayedNumber = 0
   /// What plays or is about to; nil while idle.
   package var playing: PlayRequest?
+  /// Whether the engine has begun with it.
+  package var hasBegun = false
+  package var prepared: PreparedPlay?
   package var positionMilliseconds = 0
   /// When it was last changed: milliseconds since 1970.
   package var touchedMilliseconds = 0

@@ -10,7 +10,7 @@ enum StateSchema {
           CREATE TABLE session (
             session_id TEXT PRIMARY KEY, volume REAL NOT NULL, loop TEXT NOT NULL, bitrate_kbps INTEGER,
             current TEXT, last_id INTEGER NOT NULL, last_played INTEGER NOT NULL, playing TEXT,
-            position_ms INTEGER NOT NULL, touched_ms INTEGER NOT NULL
+            has_begun INTEGER NOT NULL, prepared TEXT, position_ms INTEGER NOT NULL, touched_ms INTEGER NOT NULL
           ) WITHOUT ROWID;
           CREATE TABLE waiting (
             session_id TEXT NOT NULL, entry_id TEXT NOT NULL, rank INTEGER NOT NULL, entry TEXT NOT NULL,

@@ -113,11 +113,11 @@ package final class StateStore: Sendable {
 
   private static func write(_ record: SessionRecord, _ database: Database) throws {
     try run(
-      "REPLACE INTO session VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      "REPLACE INTO session VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
       [
         record.id.description, record.volume, record.loop.rawValue, record.bitrateKilobits,
         record.current.map(json), record.lastID, record.lastPlayedNumber, record.playing.map(json),
-        record.positionMilliseconds, record.touchedMilliseconds,
+        record.hasBegun, record.prepared.map(json), record.positionMilliseconds, record.touchedMilliseconds,
       ], database)
   }
 
@@ -132,6 +132,8 @@ package final class StateStore: Sendable {
     record.lastID = row["last_id"]
     record.lastPlayedNumber = row["last_played"]
     record.playing = value(row["playing"])
+    record.hasBegun = row["has_begun"]
+    record.prepared = value(row["prepared"])
     record.positionMilliseconds = row["position_ms"]
     record.touchedMilliseconds = row["touched_ms"]
     return record
