@@ -1,4 +1,5 @@
 import CLinux
+import Dispatch
 import Glibc
 import Hummingbird
 import Logging
@@ -26,7 +27,10 @@ package struct AudioEngineApplication: Sendable {
     LibavError.silenceLog()
     let mediaRoot: MediaRoot? =
       if let path = configuration.mediaRootPath { try MediaRoot(path) } else { nil }
-    let pacer = Pacer()
+    let failures = RefusalLog(logger: logger, subject: "session error")
+    let failureQueue = DispatchQueue(label: "antiphon.failures")
+    // The pacer's thread does not log.
+    let pacer = Pacer { report, id in failureQueue.async { failures.note(report, sessionID: id) } }
     let workers = WorkerPool(
       maximumWorkers: configuration.maximumWorkers, maximumQueuedJobs: configuration.maximumQueuedJobs)
     let extractor = makeExtractor()
@@ -58,9 +62,10 @@ package struct AudioEngineApplication: Sendable {
     try server.start()
     defer { server.stop() }
     logger.info("routers connect to \(configuration.socketPath)")
+    let readiness = EngineReadiness(pacer: pacer, extractor: extractor)
     let figures = EngineFigures(
       pacer: pacer, timelines: timelines, disk: disk, workers: workers, extractor: extractor,
-      permits: permits, admission: admission, refusals: refusals,
+      permits: permits, admission: admission, refusals: refusals, readiness: readiness,
       startedNanoseconds: MonotonicClock.nowNanoseconds)
     try await serveHTTP(
       EngineHTTPAPI(
@@ -111,8 +116,9 @@ package struct AudioEngineApplication: Sendable {
         readAheadPackets: configuration.readAheadMilliseconds / WireLimits.packetDurationMilliseconds,
         hasRoom: store.hasRoom(for:), onProduction: store.countProduction,
         onChange: { timeline in
+          // Each session that plays it says so too.
           if let failure = timeline.failure, !timeline.isCancelled {
-            logger.warning("\(timeline.key.source): \(failure)")
+            logger.debug("\(timeline.key.source): \(failure)")
           }
           pacer.timelineChanged(timeline)
         })
@@ -140,14 +146,18 @@ package struct AudioEngineApplication: Sendable {
         }
         logger.info("listening on http://\(ip):\(port)")
       }, logger: Self.quiet(logger))
-    var group = ServiceGroupConfiguration(
-      services: [application], gracefulShutdownSignals: [.sigterm, .sigint], logger: Self.quiet(logger))
-    group.maximumGracefulShutdownDuration = .seconds(4)
+    var configuration = ServiceGroupConfiguration(services: [application], logger: Self.quiet(logger))
+    configuration.maximumGracefulShutdownDuration = .seconds(StopSignals.graceSeconds)
+    let group = ServiceGroup(configuration: configuration)
+    StopSignals.atFirst(logger: logger) {
+      await api.drain()
+      await group.triggerGracefulShutdown()
+    }
     do {
-      try await ServiceGroup(configuration: group).run()
+      try await group.run()
     } catch let error as IOError where error.errnoCode == EADDRINUSE {
       throw ErrorReport(
-        .internal, "\(configuration.httpHost):\(configuration.httpPort) is in use by another program",
+        .internal, "\(self.configuration.httpHost):\(self.configuration.httpPort) is in use by another program",
         hint: "give another address to --listen")
     }
   }

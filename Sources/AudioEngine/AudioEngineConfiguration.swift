@@ -1,5 +1,4 @@
 import Glibc
-import Logging
 import WireProtocol
 
 /// Everything the engine can be told, with the defaults of one small machine.
@@ -48,7 +47,6 @@ package struct AudioEngineConfiguration: Sendable {
   package var extractorPluginFolders: [String] = []
   /// yt-dlp's name of the search for free text.
   package var searchPrefix = "ytsearch"
-  package var logLevel = Logger.Level.info
 
   package init() {}
 

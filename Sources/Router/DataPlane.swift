@@ -34,6 +34,8 @@ final class DataPlane {
   private var oggListeners: [ObjectIdentifier: OggConnection] = [:]
   private var isTickingForOgg = false
   private var isStopped = false
+  /// Whether everyone has been told that the Router stops.
+  private(set) var isDraining = false
   private var reportedDrops = 0
 
   /// One `/listen` player.
@@ -66,12 +68,27 @@ final class DataPlane {
     checkpoint()
   }
 
+  /// The Router is about to stop: says so to everyone who can be told.
+  func drain() {
+    guard !isDraining else { return }
+    isDraining = true
+    let frame = WebSocketFrames.text(JSON.encode(ClosingMessage()))
+    for session in store.sessions.values { session.broadcast(frame) }
+  }
+
   func stop() {
+    guard !isStopped else { return }
     isStopped = true
     state.savePositions(of: store.sessions.values)
     link.stop()
-    failPending(ErrorReport(.engineUnavailable, "the Router is stopping", stage: .command))
-    for connection in oggListeners.values { connection.listener.end() }
+    failPending(ErrorReport(.engineUnavailable, ClosingMessage.reason, stage: .command))
+    for connection in oggListeners.values {
+      connection.listener.end()
+      // One that does not read would have the others wait.
+      eventLoop.assumeIsolated().scheduleTask(in: .seconds(RouterLimits.shutdownGraceSeconds)) {
+        connection.channel.close(promise: nil)
+      }
+    }
   }
 
   // MARK: Ogg listeners

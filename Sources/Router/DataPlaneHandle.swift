@@ -33,6 +33,7 @@ struct DataPlaneHandle: Sendable {
   func ask(_ command: ClientCommand) async throws -> Asker.Answer {
     try await eventLoop.flatSubmit {
       let promise = eventLoop.makePromise(of: Asker.Answer.self)
+      promise.futureResult.assumeIsolated().whenComplete { plane.value.statistics.count($0) }
       do {
         try plane.value.perform(command, for: .http(promise, requestID: command.requestID))
       } catch {

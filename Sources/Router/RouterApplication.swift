@@ -66,13 +66,7 @@ package struct RouterApplication: Service {
       eventLoopGroupProvider: .shared(loops), logger: frameworkLogger)
     let outcome: Result<Void, any Error>
     do {
-      try await withGracefulShutdownHandler {
-        try await application.run()
-      } onGracefulShutdown: {
-        logger.info("stopping")
-        // Ends the endless answers, which the server would wait for.
-        plane.eventLoop.execute { plane.onLoop.stop() }
-      }
+      try await run(application, drainedBy: plane)
       outcome = .success(())
     } catch {
       outcome = .failure(error)
@@ -81,6 +75,29 @@ package struct RouterApplication: Service {
     try await plane { plane in plane.stop() }
     try state.close()
     try outcome.get()
+  }
+
+  /// Runs the server, which closes its door at once when it is told to stop: it is told after everyone has
+  /// been told that the Router stops, `/ready` too.
+  private func run(_ application: some Service, drainedBy plane: DataPlaneHandle) async throws {
+    let group = ServiceGroup(services: [application], logger: frameworkLogger)
+    // Detached from the shutdown of the group that this Router runs in.
+    let serving = Task.detached { try await group.run() }
+    try await withTaskCancellationHandler {
+      try await withGracefulShutdownHandler {
+        try await serving.value
+      } onGracefulShutdown: {
+        Task {
+          try await plane { plane in plane.drain() }
+          try await Task.sleep(for: .milliseconds(StopSignals.drainMilliseconds))
+          // Ends the endless answers, which the server would wait for.
+          try await plane { plane in plane.stop() }
+          await group.triggerGracefulShutdown()
+        }
+      }
+    } onCancel: {
+      serving.cancel()
+    }
   }
 
   private func router(

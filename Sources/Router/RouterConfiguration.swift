@@ -1,6 +1,5 @@
 import ArgumentParser
 import Glibc
-import Logging
 import WireProtocol
 
 /// The Router's flags.
@@ -12,8 +11,7 @@ package struct RouterConfiguration: ParsableArguments, Sendable {
   package var engineSocket: String = EngineSocket.defaultPath
 
   @Option(
-    help: ArgumentHelp("Where to listen: ADDRESS:PORT or [IPv6]:PORT.", valueName: "address"),
-    transform: Self.listenAddress)
+    help: ArgumentHelp("Where to listen: ADDRESS:PORT or [IPv6]:PORT.", valueName: "address"))
   package var listen = ListenAddress(host: "127.0.0.1", port: 8_080)
 
   @Option(
@@ -39,10 +37,7 @@ package struct RouterConfiguration: ParsableArguments, Sendable {
       "A name under which the Router is reached, such as music.example. Repeatable.", valueName: "name"))
   package var allowHost: [String] = []
 
-  @Option(
-    help: "trace, debug, info, notice, warning, error or critical. (default: info)",
-    transform: Self.logLevel)
-  package var logLevel: Logger.Level = .info
+  @OptionGroup package var log: LogOptions
 
   package init() {}
 
@@ -63,19 +58,5 @@ package struct RouterConfiguration: ParsableArguments, Sendable {
     }
     let base = variable("XDG_STATE_HOME") ?? variable("HOME").map { $0 + "/.local/state" } ?? "/var/lib"
     return base + "/antiphon"
-  }
-
-  private static func listenAddress(_ text: String) throws -> ListenAddress {
-    guard let address = ListenAddress(text) else {
-      throw ValidationError("\(text.debugDescription) is not ADDRESS:PORT")
-    }
-    return address
-  }
-
-  private static func logLevel(_ name: String) throws -> Logger.Level {
-    guard let level = Logger.Level(rawValue: name) else {
-      throw ValidationError("there is no log level \(name.debugDescription)")
-    }
-    return level
   }
 }

@@ -1,3 +1,5 @@
+import WireProtocol
+
 /// What has happened since the start. Confined to the data plane's loop, so that counting is an addition.
 package final class RouterStatistics {
   package var packetsReceived = 0
@@ -13,6 +15,22 @@ package final class RouterStatistics {
   /// Audio that slow listeners lost.
   package var droppedFrames = 0
   package var slowListenersClosed = 0
+  /// Clients' commands: `ok`, or the code of the error they were answered with.
+  package private(set) var commandOutcomes = ["ok": 0]
+  package private(set) var packetLateness = LatenessHistogram()
 
   package init() {}
+
+  /// - Parameter code: of the error; nil where what was asked for was done.
+  func countCommand(_ code: ErrorCode?) {
+    commandOutcomes[code?.rawValue ?? "ok", default: 0] += 1
+  }
+
+  /// - Parameter dueNanoseconds: `CLOCK_MONOTONIC`; 0 where it is not known yet.
+  @inline(__always)
+  func countLateness(dueNanoseconds: UInt64) {
+    guard dueNanoseconds > 0 else { return }
+    let now = MonotonicClock.nowNanoseconds
+    packetLateness.record(nanoseconds: now > dueNanoseconds ? now - dueNanoseconds : 0)
+  }
 }

@@ -37,7 +37,7 @@ import WireProtocol
     #expect(configuration.listen == ListenAddress(host: "::1", port: 0))
     #expect(configuration.listen.description == "[::1]:0")
     #expect(configuration.allowOrigin == ["a", "b"])
-    #expect(configuration.logLevel == .debug)
+    #expect(configuration.log.level == .debug)
     #expect(try RouterConfiguration.parse([]).listen.description == "127.0.0.1:8080")
   }
 

@@ -52,8 +52,8 @@ private struct KeepingLogHandler: LogHandler {
     #expect(log.total == 1_000)
     #expect(
       lines.all == [
-        #"a command was refused: "invalid_command: number 0" [s0]"#,
-        #"999 more commands were refused within a second, the last: "invalid_command: number 999" [s999]"#,
+        #"refused command: "invalid_command: number 0" [s0]"#,
+        #"refused command, the last of 999 more within a second: "invalid_command: number 999" [s999]"#,
       ])
   }
 

@@ -11,6 +11,7 @@ package final class CommandHandler: Sendable {
   private let mediaRoot: MediaRoot?
   private let artwork: ArtworkReader
   private let resolver: QueryResolver
+  private let waiting = WaitingAnswers()
   /// Listings, in order.
   private let queue = DispatchQueue(label: "antiphon.control")
   /// What moving sessions wait for: no slow folder holds it up.
@@ -42,9 +43,12 @@ package final class CommandHandler: Sendable {
   /// The same for one HTTP request, which waits for its answer.
   package func answer(to action: EngineCommand.Action) async -> EngineEvent {
     await withCheckedContinuation { continuation in
-      perform(action, for: Inquiry(.closure { continuation.resume(returning: $0) }))
+      perform(action, for: Inquiry(.closure(waiting.add { continuation.resume(returning: $0) })))
     }
   }
+
+  /// The engine stops: no HTTP request is kept waiting for an answer.
+  func refuseWaiting(_ report: ErrorReport) { waiting.refuseAll(report) }
 
   /// What the pacer asks for when a session moves to another timeline.
   package func acquireTimeline(for id: SessionID, moveNumber: UInt64, key: TrackKey) {

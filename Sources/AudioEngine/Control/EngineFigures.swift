@@ -1,4 +1,3 @@
-import Glibc
 import WireProtocol
 
 /// What the engine tells of itself: `/health` and `/metrics`.
@@ -11,10 +10,14 @@ package struct EngineFigures: Sendable {
   let permits: CPUPermits
   let admission: TranscodeAdmission
   let refusals: RefusalLog
+  let readiness: EngineReadiness
   let startedNanoseconds: UInt64
 
   struct Health: Encodable {
+    /// While the engine can answer at all.
     var status = "ok"
+    var ready: Bool
+    var reasons: [String]
     var version = WireLimits.softwareVersion
     var uptimeSeconds: Int
     var sessions: Int
@@ -32,21 +35,26 @@ package struct EngineFigures: Sendable {
     }
 
     enum CodingKeys: String, CodingKey {
-      case status, version, sessions, routers, extractor
+      case status, ready, reasons, version, sessions, routers, extractor
       case uptimeSeconds = "uptime_s"
       case workersBusy = "workers_busy"
       case workersMaximum = "workers_max"
     }
   }
 
+  private var uptimeSeconds: Int {
+    Int((MonotonicClock.nowNanoseconds - startedNanoseconds) / 1_000_000_000)
+  }
+
+  /// Waits for nobody: an engine that hangs says so.
   func health() async -> Health {
-    // Asks the pacer: an engine whose pacer does not answer is not healthy.
-    let sessions = await pacer.sessions()
+    let pacing = pacer.statistics.current
+    let readiness = await readiness.report()
     let extraction = await extractor.figures()
     return Health(
-      uptimeSeconds: Int((MonotonicClock.nowNanoseconds - startedNanoseconds) / 1_000_000_000),
-      sessions: sessions.count, workersBusy: workers.busyCount, workersMaximum: workers.maximumWorkers,
-      routers: pacer.statistics.current.connections,
+      ready: readiness.ready, reasons: readiness.reasons, uptimeSeconds: uptimeSeconds,
+      sessions: pacing.extracting + pacing.streaming + pacing.paused, workersBusy: workers.busyCount,
+      workersMaximum: workers.maximumWorkers, routers: pacing.connections,
       extractor: Health.Extraction(
         available: extraction.problem == nil, version: extraction.version, message: extraction.problem))
   }
@@ -56,6 +64,10 @@ package struct EngineFigures: Sendable {
     let pacing = pacer.statistics.current
     let cache = timelines.statistics
     var text = PrometheusText()
+    text.gauge(
+      "antiphon_engine_build_info", "1, with the version",
+      [(["version": WireLimits.softwareVersion, "protocol": "\(WireLimits.protocolVersion)"], 1)])
+    text.gauge("antiphon_engine_uptime_seconds", "Since the engine started", [([:], uptimeSeconds)])
     text.gauge(
       "antiphon_engine_sessions", "Sessions by state",
       [
@@ -72,6 +84,9 @@ package struct EngineFigures: Sendable {
       "antiphon_engine_cuts_without_fade_total", "Changes whose fade was not there in time",
       pacing.cutsWithoutFade)
     text.gauge("antiphon_engine_routers", "Connected routers", [([:], pacing.connections)])
+    text.gauge(
+      "antiphon_engine_router_queue_bytes", "Bytes that slow routers have not taken yet",
+      [([:], pacing.routerQueueBytes)])
     text.gauge("antiphon_engine_workers_busy", "Workers producing", [([:], workers.busyCount)])
     text.gauge(
       "antiphon_engine_jobs_queued", "Productions waiting for a worker", [([:], workers.queuedCount)])
@@ -86,9 +101,7 @@ package struct EngineFigures: Sendable {
     text.counter("antiphon_engine_timeline_hits_total", "Plays served by a timeline there was", cache.hits)
     addDiskCache(to: &text)
     text.histogram(
-      "antiphon_engine_lateness_seconds", "How late a round of the pacer began",
-      upperBounds: PacerStatistics.latenessBounds.map { Double($0) / 1e6 }, counts: pacing.latenessCounts,
-      sum: Double(pacing.latenessSumMicroseconds) / 1e6)
+      "antiphon_engine_lateness_seconds", "How late a round of the pacer began", pacing.lateness)
     Self.add(await extractor.figures(), to: &text)
     text.process()
     return text.text

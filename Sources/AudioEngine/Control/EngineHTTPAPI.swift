@@ -51,12 +51,24 @@ struct EngineHTTPAPI: Sendable {
       throw ErrorReport(.unsupported, "rendering scores is not produced by this version", stage: .command)
     }
     router.get("health") { _, _ in try Self.json(await figures.health()) }
+    router.get("ready") { _, _ in
+      let report = await figures.readiness.report()
+      return try Self.json(report, status: report.ready ? .ok : .serviceUnavailable)
+    }
     router.get("metrics") { _, _ in
       Response(
         status: .ok, headers: [.contentType: "text/plain; version=0.0.4"],
         body: .init(byteBuffer: ByteBuffer(string: await figures.metrics())))
     }
     return router
+  }
+
+  /// The engine is about to stop: says so to routers and at `/ready`, and then refuses what still waits.
+  func drain() async {
+    figures.readiness.stop()
+    pacer.post(.announce(EngineEvent(.error(EngineReadiness.stopping))))
+    try? await Task.sleep(for: .milliseconds(StopSignals.drainMilliseconds))
+    handler.refuseWaiting(EngineReadiness.stopping)
   }
 
   private func command(_ name: String, _ request: Request, id: SessionID) async throws -> Response {
@@ -104,9 +116,9 @@ struct EngineHTTPAPI: Sendable {
       status: .ok, headers: headers, body: .init(byteBuffer: ByteBuffer(bytes: picture.bytes)))
   }
 
-  private static func json(_ value: some Encodable) throws -> Response {
+  private static func json(_ value: some Encodable, status: HTTPResponse.Status = .ok) throws -> Response {
     Response(
-      status: .ok, headers: [.contentType: "application/json"],
+      status: status, headers: [.contentType: "application/json"],
       body: .init(byteBuffer: ByteBuffer(bytes: try JSONEncoder().encode(value))))
   }
 }

@@ -1,7 +1,5 @@
 import ArgumentParser
 import AudioEngineCore
-import Glibc
-import Logging
 import WireProtocol
 
 @main
@@ -11,6 +9,8 @@ struct AudioEngineCommand: AsyncParsableCommand {
     abstract: "Antiphon's sound: finds, decodes and paces every session's audio.",
     version: WireLimits.softwareVersion, subcommands: [Run.self, MakeSamples.self],
     defaultSubcommand: Run.self)
+
+  static func main() async { await ConfiguredCommand(Self.self, process: "engine").run() }
 }
 
 extension AudioEngineCommand {
@@ -20,8 +20,7 @@ extension AudioEngineCommand {
     @Option(help: "The Unix socket that routers connect to.")
     var socket = AudioEngineConfiguration.defaultSocketPath
 
-    @Option(
-      help: "HOST:PORT of the HTTP control API; port 0 for any free one.", transform: Self.listenAddress)
+    @Option(help: "HOST:PORT of the HTTP control API; port 0 for any free one.")
     var listen = ListenAddress(host: "127.0.0.1", port: 9090)
 
     @Flag(help: "Let the control API, which asks for no password, be reached from other machines.")
@@ -74,22 +73,8 @@ extension AudioEngineCommand {
 
     @OptionGroup(title: "Quality and limits") var limits: LimitOptions
 
-    @Option(
-      help: "trace, debug, info, notice, warning, error or critical.",
-      transform: { text in
-        guard let level = Logger.Level(rawValue: text) else {
-          throw ValidationError("\(text) is no log level")
-        }
-        return level
-      })
-    var logLevel = Logger.Level.info
-
-    private static func listenAddress(_ text: String) throws -> ListenAddress {
-      guard let address = ListenAddress(text) else {
-        throw ValidationError("\(text.debugDescription) is not HOST:PORT")
-      }
-      return address
-    }
+    @OptionGroup var log: LogOptions
+    @OptionGroup(title: "Configuration") var sources: ConfigurationOptions
 
     func validate() throws {
       guard (1...1000).contains(maxWorkers) else { throw ValidationError("--max-workers takes 1 to 1000") }
@@ -141,7 +126,7 @@ extension AudioEngineCommand {
       configuration.webCacheSeconds = webCacheSeconds
       configuration.cacheDirectory = cacheDir
       configuration.cacheDirectoryByteCount = cacheDirBytes
-      let logger = Logger(label: "AudioEngine") { _ in StandardErrorLogHandler(level: logLevel) }
+      let logger = ProcessLog.logger("AudioEngine", level: log.level, format: log.format)
       do {
         try await AudioEngineApplication(configuration: configuration, logger: logger).run()
       } catch let report as ErrorReport {

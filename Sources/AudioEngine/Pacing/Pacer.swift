@@ -1,4 +1,5 @@
 import CLinux
+import Dispatch
 import Glibc
 import Synchronization
 import WireProtocol
@@ -16,6 +17,8 @@ enum PacerMessage: Sendable {
   case answer(EngineEvent, Inquiry)
   /// An answer that concerns no session, as a line.
   case line([UInt8], RouterConnection.ID)
+  /// For every router.
+  case announce(EngineEvent)
   /// A timeline became ready, or failed.
   case timelineChanged(Timeline)
   /// What a session's pending move asked the store for.
@@ -35,8 +38,13 @@ package final class Pacer: Sendable {
   private let mailbox = Mutex<[PacerMessage]>([])
   private let wakeDescriptor: Int32
   package let statistics = PacerStatistics()
+  /// Told of every session's errors, on the pacer's thread.
+  let onFailure: @Sendable (ErrorReport, SessionID) -> Void
 
-  package init() { wakeDescriptor = antiphon_eventfd() }
+  package init(onFailure: @escaping @Sendable (ErrorReport, SessionID) -> Void = { _, _ in }) {
+    self.onFailure = onFailure
+    wakeDescriptor = antiphon_eventfd()
+  }
 
   deinit { close(wakeDescriptor) }
 
@@ -74,6 +82,15 @@ package final class Pacer: Sendable {
   package func sessions() async -> [SessionSnapshot] {
     await withCheckedContinuation { continuation in
       post(.inspect { continuation.resume(returning: $0) })
+    }
+  }
+
+  /// Whether it is there: it answers between two rounds.
+  func answers(withinMilliseconds limit: Int) async -> Bool {
+    await withCheckedContinuation { continuation in
+      let answer = SingleAnswer<Bool> { continuation.resume(returning: $0) }
+      post(.inspect { _ in answer.give(true) })
+      DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(limit)) { answer.give(false) }
     }
   }
 

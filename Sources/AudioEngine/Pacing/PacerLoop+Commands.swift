@@ -10,6 +10,7 @@ extension PacerLoop {
     case .prepare(let next, let inquiry): prepare(next, inquiry)
     case .command(let id, let action, let inquiry): perform(action, on: id, inquiry)
     case .answer(let event, let inquiry): answer(inquiry, event)
+    case .announce(let event): batch.append(event)
     case .line(let line, let connection): batch.append(line: line, to: connection)
     case .timelineChanged(let timeline): timelineChanged(timeline)
     case .timelineAcquired(let id, let number, let result): timelineAcquired(id, number, result)
@@ -22,6 +23,7 @@ extension PacerLoop {
 
   /// Tells every router of a session's change, and whoever asked for it.
   func emit(_ body: EngineEvent.Body, _ id: SessionID, answering inquiry: Inquiry? = nil) {
+    if case .error(let report) = body { pacer.onFailure(report, id) }
     var event = EngineEvent(body, sessionID: id)
     if case .closure(let answer) = inquiry?.asker { answer(event) }
     if case .router = inquiry?.asker { event.requestID = inquiry?.requestID }

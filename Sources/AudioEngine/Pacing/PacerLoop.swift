@@ -43,6 +43,7 @@ final class PacerLoop {
   private var pollDescriptors = [pollfd()]
   private var packetCount = 0
   private var underrunCount = 0
+  private var routerQueueBytes = 0
   private var nextCleanUpNanoseconds: UInt64 = 0
   /// Numbers the moves, so that a late answer of the store finds out that it is late.
   var moveCount: UInt64 = 0
@@ -263,6 +264,7 @@ final class PacerLoop {
 
   private func flush() {
     var failed: [RouterConnection.ID] = []
+    var waitingByteCount = 0
     let now = MonotonicClock.nowNanoseconds
     for index in links.indices {
       let connection = links[index].connection
@@ -274,8 +276,13 @@ final class PacerLoop {
       let dropped = links[index].outbox.takeDroppedCount()
       if dropped > 0 { pacer.statistics.update { $0.droppedPackets += dropped } }
       if result == .failed { failed.append(connection.id) }
+      waitingByteCount += links[index].outbox.byteCount
     }
     batch.removeAll()
+    if waitingByteCount != routerQueueBytes {
+      routerQueueBytes = waitingByteCount
+      pacer.statistics.update { $0.routerQueueBytes = waitingByteCount }
+    }
     failed.forEach(disconnect)
   }
 

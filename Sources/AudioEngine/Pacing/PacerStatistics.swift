@@ -1,4 +1,5 @@
 import Synchronization
+import WireProtocol
 
 /// What the pacer counts, read by `/metrics` while it runs.
 package final class PacerStatistics: Sendable {
@@ -15,15 +16,13 @@ package final class PacerStatistics: Sendable {
     package var streaming = 0
     package var paused = 0
     package var connections = 0
-    /// Rounds by lateness: one count for each of `latenessBounds`, and one for what is later.
-    package var latenessCounts = [Int](repeating: 0, count: PacerStatistics.latenessBounds.count + 1)
-    package var latenessSumMicroseconds = 0
+    /// Bytes that slow routers have not taken yet.
+    package var routerQueueBytes = 0
+    /// Of rounds.
+    package var lateness = LatenessHistogram()
+    /// The latest of the last rounds, fading by a 64th a round.
+    package var recentLatenessNanoseconds: UInt64 = 0
   }
-
-  /// Upper bounds of the lateness histogram, in microseconds.
-  package static let latenessBounds = [
-    50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000,
-  ]
 
   private let values = Mutex(Values())
 
@@ -35,9 +34,7 @@ package final class PacerStatistics: Sendable {
 
 extension PacerStatistics.Values {
   mutating func recordLateness(nanoseconds: UInt64) {
-    let microseconds = Int(nanoseconds / 1_000)
-    let bounds = PacerStatistics.latenessBounds
-    latenessCounts[bounds.firstIndex { microseconds <= $0 } ?? bounds.count] += 1
-    latenessSumMicroseconds += microseconds
+    lateness.record(nanoseconds: nanoseconds)
+    recentLatenessNanoseconds = max(nanoseconds, recentLatenessNanoseconds - recentLatenessNanoseconds / 64)
   }
 }

@@ -59,6 +59,8 @@ package struct RouterOutbox {
   /// Dropped with nothing of the session behind them yet.
   private var dropped: [SessionID: Int] = [:]
   private var queuedEventByteCount = 0
+  /// Of whole messages that wait.
+  package private(set) var byteCount = 0
   private var nextDropNanoseconds: UInt64 = 0
   /// Packets dropped since the last call of `takeDroppedCount`.
   private var droppedCount = 0
@@ -109,6 +111,7 @@ package struct RouterOutbox {
       while let first = queue.first, taken >= first.bytes.count - headOffset {
         taken -= first.bytes.count - headOffset
         headOffset = 0
+        byteCount -= first.bytes.count
         if !first.isAudio { queuedEventByteCount -= first.bytes.count }
         queue.removeFirst()
       }
@@ -126,6 +129,7 @@ package struct RouterOutbox {
   }
 
   private mutating func keep(_ message: Pending) {
+    byteCount += message.bytes.count
     if !message.isAudio { queuedEventByteCount += message.bytes.count }
     queue.append(message)
   }
@@ -137,6 +141,7 @@ package struct RouterOutbox {
     let cutoff = now > Self.audioLimitNanoseconds ? now - Self.audioLimitNanoseconds : 0
     var old = queue
     queue = []
+    byteCount = 0
     queuedEventByteCount = 0
     // A message that is half sent has to be finished.
     if headOffset > 0, let halfSent = old.popFirst() { keep(halfSent) }

@@ -30,6 +30,7 @@ enum Asker {
   func answer(_ answer: Answer) {
     switch self {
     case .webSocket(let listener, let requestID):
+      listener.statistics.count(.success(answer))
       listener.outlet.sendText(WebSocketFrames.text(Self.json(answer, requestID)))
     case .http(let promise, let requestID):
       if case .event(var event) = answer {
@@ -60,6 +61,19 @@ enum Asker {
     case .pong(let t):
       return JSON.encode(
         PongMessage(requestID: requestID, t: t, nowNanoseconds: MonotonicClock.nowNanoseconds))
+    }
+  }
+}
+
+extension RouterStatistics {
+  /// Counts what a command was answered with.
+  func count(_ result: Result<Asker.Answer, any Error>) {
+    switch result {
+    case .success(.event(let event)):
+      if case .error(let report) = event.body { countCommand(report.code) } else { countCommand(nil) }
+    case .success: countCommand(nil)
+    case .failure(let refusal as Refusal): countCommand(refusal.report.code)
+    case .failure: countCommand(.internal)
     }
   }
 }

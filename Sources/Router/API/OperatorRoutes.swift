@@ -2,7 +2,7 @@ import HTTPTypes
 import Hummingbird
 import WireProtocol
 
-/// `GET /health` and `GET /metrics`, for those who run the Router.
+/// `GET /health`, `/ready` and `/metrics`, for those who run the Router.
 struct OperatorRoutes {
   let plane: DataPlaneHandle
   private let startedNanoseconds = MonotonicClock.nowNanoseconds
@@ -13,6 +13,10 @@ struct OperatorRoutes {
 
   func add(to router: Hummingbird.Router<RouterRequestContext>) {
     router.get("health") { _, _ in try await health() }
+    router.get("ready") { _, _ in
+      let report = try await plane { plane in plane.readiness }
+      return .json(JSON.encode(report), status: report.ready ? .ok : .serviceUnavailable)
+    }
     router.get("metrics") { _, _ in try await metrics() }
   }
 
@@ -21,27 +25,41 @@ struct OperatorRoutes {
   }
 
   private func health() async throws -> Response {
-    let report = try await plane { [uptimeSeconds] plane in
-      HealthReport(plane: plane, uptimeSeconds: uptimeSeconds)
-    }
-    return .json(JSON.encode(report), status: report.engine.connected ? .ok : .serviceUnavailable)
+    .json(
+      JSON.encode(
+        try await plane { [uptimeSeconds] plane in
+          HealthReport(plane: plane, uptimeSeconds: uptimeSeconds)
+        }))
   }
 
   private func metrics() async throws -> Response {
-    let text = try await plane { [uptimeSeconds] plane in
+    var text = try await plane { [uptimeSeconds] plane in
       RouterMetrics.text(plane, uptimeSeconds: uptimeSeconds)
     }
+    // Reads files, which the loop has no time for.
+    text.process()
     return Response(
       status: .ok, headers: [.contentType: "text/plain; version=0.0.4; charset=utf-8"],
-      body: .init(byteBuffer: ByteBuffer(string: text)))
+      body: .init(byteBuffer: ByteBuffer(string: text.text)))
+  }
+}
+
+extension DataPlane {
+  /// Without an engine there is nothing to hear; whoever listens already is kept.
+  fileprivate var readiness: ReadinessReport {
+    var reasons = isDraining ? [ClosingMessage.reason] : []
+    if !link.status.connected { reasons.append(link.status.message ?? "no engine is connected") }
+    return ReadinessReport(reasons: reasons)
   }
 }
 
 /// The body of `/health`.
 private struct HealthReport: Encodable, Sendable {
-  var status: String
-  var reason: String?
-  var version = WireLimits.softwareVersion
+  /// While the Router can answer at all.
+  let status = "ok"
+  var ready: Bool
+  var reasons: [String]
+  let version = WireLimits.softwareVersion
   var uptimeSeconds: Int
   var engine: EngineStatus
   /// Sessions that play or are about to.
@@ -49,14 +67,15 @@ private struct HealthReport: Encodable, Sendable {
   var listeners: Int
 
   enum CodingKeys: String, CodingKey {
-    case status, reason, version, engine, sessions, listeners
+    case status, ready, reasons, version, engine, sessions, listeners
     case uptimeSeconds = "uptime_s"
   }
 
   init(plane: DataPlane, uptimeSeconds: Int) {
+    let readiness = plane.readiness
+    ready = readiness.ready
+    reasons = readiness.reasons
     engine = plane.link.status
-    status = engine.connected ? "ok" : "unhealthy"
-    reason = engine.message
     self.uptimeSeconds = uptimeSeconds
     sessions = plane.store.sessions.values.count { $0.state != .idle }
     listeners = plane.store.listenerCount

@@ -2,12 +2,15 @@ import WireProtocol
 
 /// What `/metrics` tells of the Router.
 enum RouterMetrics {
-  static func text(_ plane: DataPlane, uptimeSeconds: Int) -> String {
+  static func text(_ plane: DataPlane, uptimeSeconds: Int) -> PrometheusText {
     let statistics = plane.statistics
     var counts: [SessionSnapshot.State: Int] = [:]
     for session in plane.store.sessions.values { counts[session.state, default: 0] += 1 }
     var text = PrometheusText()
     func name(_ name: String) -> String { "antiphon_router_\(name)" }
+    text.gauge(
+      name("build_info"), "1, with the version",
+      [(["version": WireLimits.softwareVersion, "protocol": "\(WireLimits.protocolVersion)"], 1)])
     text.gauge(name("uptime_seconds"), "Since the Router started", [([:], uptimeSeconds)])
     text.gauge(
       name("engine_connected"), "1 while an engine is connected",
@@ -17,6 +20,15 @@ enum RouterMetrics {
       SessionSnapshot.State.allCases.map { (["state": $0.rawValue], counts[$0] ?? 0) })
     text.gauge(name("listeners"), "WebSockets and players", [([:], plane.store.listenerCount)])
     text.gauge(name("pending_requests"), "Commands the engine has not answered", [([:], plane.pending.count)])
+    text.gauge(
+      name("listener_queue_bytes"), "Bytes that wait for listeners to take them",
+      [([:], plane.store.waitingByteCount)])
+    text.counter(
+      name("commands_total"), "Commands of clients by outcome: ok, or the error's code",
+      statistics.commandOutcomes.sorted { $0.key < $1.key }.map { (["outcome": $0.key], $0.value) })
+    text.histogram(
+      name("packet_lateness_seconds"), "How long after its due time a packet came from the engine",
+      statistics.packetLateness)
     text.counter(name("joins_total"), "Listeners accepted", statistics.listenersAccepted)
     text.counter(name("packets_received_total"), "Audio packets from the engine", statistics.packetsReceived)
     text.counter(name("events_received_total"), "Events from the engine", statistics.eventsReceived)
@@ -28,7 +40,6 @@ enum RouterMetrics {
       name("slow_listeners_closed_total"), "Closed with 1013", statistics.slowListenersClosed)
     text.counter(name("engine_connections_total"), "Hellos of engines", statistics.engineConnections)
     text.counter(name("protocol_errors_total"), "Broken engine streams", statistics.protocolErrors)
-    text.process()
-    return text.text
+    return text
   }
 }

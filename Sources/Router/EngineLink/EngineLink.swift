@@ -35,6 +35,8 @@ final class EngineLink {
   private let store: SessionStore
   private unowned let delegate: any EngineLinkDelegate
   private var state = State.idle
+  /// What the engine has said before it closes.
+  private var farewell: String?
   private var backoff = ReconnectBackoff()
   private(set) var status = EngineStatus.away("no engine has been connected yet")
 
@@ -71,7 +73,7 @@ final class EngineLink {
     guard case .established(let channel) = state else {
       throw Refusal(
         .engineUnavailable, status.message ?? "no engine is connected",
-        hint: "the Router keeps trying; GET /health says when it is back")
+        hint: "the Router keeps trying; GET /ready says when it is back")
     }
     guard channel.isWritable else {
       throw Refusal(.engineUnavailable, "the engine does not read its commands", hint: "try again")
@@ -123,6 +125,7 @@ final class EngineLink {
   private func opened(_ channel: any Channel) {
     guard case .connecting = state else { return }
     state = .greeting(channel)
+    farewell = nil
     eventLoop.assumeIsolated().scheduleTask(in: .seconds(RouterLimits.helloSeconds)) { [weak self] in
       guard let self, case .greeting(let waiting) = state, waiting === channel else { return }
       let waited = RouterLimits.helloSeconds
@@ -137,7 +140,11 @@ final class EngineLink {
     statistics.eventsReceived += 1
     if case .greeting(let channel) = state { return greeted(json, channel) }
     do {
-      delegate.engineReported(try EngineEvent.decode(json))
+      let event = try EngineEvent.decode(json)
+      if case .error(let report) = event.body, event.sessionID == nil, report.code == .engineUnavailable {
+        farewell = report.message
+      }
+      delegate.engineReported(event)
     } catch {
       // The line is whole, so the stream is in step; both sides are of one version, so it is a fault.
       statistics.protocolErrors += 1
@@ -173,7 +180,7 @@ final class EngineLink {
   func closed(_ reason: String, on channel: any Channel) {
     // What an earlier connection still says is no news of this one.
     guard self.channel === channel else { return }
-    wentAway(reason, retryMilliseconds: nil)
+    wentAway(farewell ?? reason, retryMilliseconds: nil)
     channel.close(promise: nil)
   }
 

@@ -12,6 +12,7 @@ package struct Outbox {
   private var items: Deque<Item> = []
   package private(set) var audioCount = 0
   package private(set) var textCount = 0
+  package private(set) var byteCount = 0
 
   package init() {}
 
@@ -25,6 +26,7 @@ package struct Outbox {
     if isFull { removeOldestAudio() }
     items.append(.audio(frame))
     audioCount += 1
+    byteCount += frame.readableBytes
     return isFull
   }
 
@@ -35,6 +37,7 @@ package struct Outbox {
     guard textCount < RouterLimits.outboxTextFrameCount else { return false }
     items.append(.text(frame))
     textCount += 1
+    byteCount += frame.readableBytes
     return true
   }
 
@@ -43,9 +46,11 @@ package struct Outbox {
     switch items.popFirst() {
     case .audio(let frame):
       audioCount -= 1
+      byteCount -= frame.readableBytes
       return frame
     case .text(let frame):
       textCount -= 1
+      byteCount -= frame.readableBytes
       return frame
     case nil: return nil
     }
@@ -56,10 +61,12 @@ package struct Outbox {
   }
 
   private mutating func removeOldestAudio() {
-    let oldest = items.firstIndex { if case .audio = $0 { true } else { false } }
-    if let oldest {
-      items.remove(at: oldest)
+    for (index, item) in items.enumerated() {
+      guard case .audio(let frame) = item else { continue }
+      items.remove(at: index)
       audioCount -= 1
+      byteCount -= frame.readableBytes
+      return
     }
   }
 }

@@ -20,6 +20,7 @@ final class FrameOutlet: ChannelDuplexHandler {
   private var outbox = Outbox()
   private var isWritable = true
   private var isAwaitingFlush = false
+  var waitingByteCount: Int { outbox.byteCount }
   /// Since when audio has been lost without the outbox once becoming empty.
   private var losingSince: NIODeadline?
 

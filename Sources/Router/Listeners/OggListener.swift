@@ -11,6 +11,8 @@ package final class OggListener {
   private var packets: Deque<ByteBuffer> = []
   /// 2 s, and what it was given at once on joining.
   private var capacity = RouterLimits.outboxAudioFrameCount
+  /// Of what waits.
+  private(set) var waitingByteCount = 0
   private var waiter: EventLoopPromise<[ByteBuffer]?>?
   private var isEnded = false
   private var lastTaken = NIODeadline.now()
@@ -84,10 +86,11 @@ package final class OggListener {
 
   private func keep(_ packet: ByteBuffer) {
     if packets.count == capacity {
-      packets.removeFirst()
+      waitingByteCount -= packets.removeFirst().readableBytes
       statistics.droppedFrames += 1
     }
     packets.append(packet)
+    waitingByteCount += packet.readableBytes
     serve()
   }
 
@@ -101,8 +104,10 @@ package final class OggListener {
       hasGivenFirstPage = true
       let page = Array(packets.prefix(RouterLimits.oggPacketsPerPage))
       packets.removeFirst(page.count)
+      let byteCount = page.reduce(0) { $0 + $1.readableBytes }
+      waitingByteCount -= byteCount
       statistics.messagesSent += 1
-      statistics.bytesSent += page.reduce(0) { $0 + $1.readableBytes }
+      statistics.bytesSent += byteCount
       waiter.succeed(page)
     }
   }

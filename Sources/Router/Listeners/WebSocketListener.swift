@@ -11,6 +11,7 @@ final class WebSocketListener: ChannelInboundHandler, FrameOutletDelegate {
   let request: ListenRequest
   let outlet: FrameOutlet
   private let plane: DataPlane
+  var statistics: RouterStatistics { plane.statistics }
   private var session: RoutedSession?
   private var context: ChannelHandlerContext?
   private var isClosing = false
@@ -102,7 +103,7 @@ final class WebSocketListener: ChannelInboundHandler, FrameOutletDelegate {
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
     switch event {
     case is ChannelShouldQuiesceEvent:
-      close(.goingAway, "the Router is stopping", graceSeconds: RouterLimits.shutdownGraceSeconds)
+      close(.goingAway, ClosingMessage.reason, graceSeconds: RouterLimits.shutdownGraceSeconds)
     // A client that sends no more has gone; nobody keeps half a WebSocket.
     case ChannelEvent.inputClosed: context.close(promise: nil)
     default: context.fireUserInboundEventTriggered(event)

@@ -1,5 +1,4 @@
 import ArgumentParser
-import Glibc
 import Logging
 import RouterCore
 import ServiceLifecycle
@@ -9,24 +8,46 @@ import WireProtocol
 struct RouterCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "Router",
-    abstract: "Antiphon's Router: hears the AudioEngine and serves everyone who listens.")
+    abstract: "Antiphon's Router: hears the AudioEngine and serves everyone who listens.",
+    version: WireLimits.softwareVersion)
 
   @OptionGroup var options: RouterConfiguration
+  @OptionGroup var debug: DebugOptions
+  @OptionGroup(title: "Configuration") var sources: ConfigurationOptions
+
+  static func main() async { await ConfiguredCommand(Self.self, process: "router").run() }
 
   func run() async throws {
     OpenFileLimit.raise()
-    let logger = Logger(label: "Router") { _ in StandardErrorLogHandler(level: options.logLevel) }
-    var group = ServiceGroupConfiguration(
-      services: [RouterApplication(configuration: options, logger: logger)],
-      gracefulShutdownSignals: [.sigterm, .sigint],
+    let logger = ProcessLog.logger("Router", level: options.log.level, format: options.log.format)
+    let service: any Service =
+      if let session = debug.listenTo {
+        try StandardOutputListener(sessionID: session, configuration: options, logger: logger)
+      } else {
+        RouterApplication(configuration: options, logger: logger)
+      }
+    var configuration = ServiceGroupConfiguration(
+      services: [.init(service: service, successTerminationBehavior: .gracefullyShutdownGroup)],
       // Of interest only where the group itself is at fault.
       logger: Logger(label: "ServiceGroup") { _ in SwiftLogNoOpLogHandler() })
-    group.maximumGracefulShutdownDuration = .seconds(4)
+    configuration.maximumGracefulShutdownDuration = .seconds(StopSignals.graceSeconds)
+    let group = ServiceGroup(configuration: configuration)
+    StopSignals.atFirst(logger: logger) { await group.triggerGracefulShutdown() }
     do {
-      try await ServiceGroup(configuration: group).run()
+      try await group.run()
     } catch {
       logger.critical("\(error)")
       throw ExitCode.failure
     }
   }
+}
+
+/// Hearing a session without a browser.
+struct DebugOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "Debug mode: write this session's sound to standard output as Ogg Opus, and serve nobody: Router --listen-to ID | ffplay -",
+      valueName: "session"),
+    transform: { try SessionID($0) })
+  var listenTo: SessionID?
 }

@@ -79,6 +79,7 @@ final class RoutedSession {
   /// - Returns: how many listeners it was for.
   func deliver(_ audio: ArraySlice<UInt8>, to store: SessionStore) {
     let place = counter.take()
+    store.statistics.countLateness(dueNanoseconds: place.dueNanoseconds)
     ring.append(place, audio)
     if !timedOutlets.isEmpty {
       let frame = WebSocketFrames.timed(place, audio)
@@ -139,6 +140,12 @@ final class RoutedSession {
     listenerCount -= 1
     oggListeners.remove(at: index)
     return true
+  }
+
+  /// What its listeners have not taken yet.
+  var waitingByteCount: Int {
+    (opusOutlets + timedOutlets).reduce(0) { $0 + $1.waitingByteCount }
+      + oggListeners.reduce(0) { $0 + $1.waitingByteCount }
   }
 
   /// Sends one text message to every WebSocket but one.

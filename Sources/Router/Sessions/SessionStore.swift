@@ -25,6 +25,9 @@ final class SessionStore {
     session.deliver(audio, to: self)
   }
 
+  /// What all listeners have not taken yet.
+  var waitingByteCount: Int { sessions.values.reduce(0) { $0 + $1.waitingByteCount } }
+
   func flushLater(_ outlet: FrameOutlet) {
     unflushed.append(outlet)
   }

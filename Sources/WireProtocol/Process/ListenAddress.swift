@@ -1,3 +1,5 @@
+import ArgumentParser
+
 /// `HOST:PORT` of a `--listen` flag.
 public struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
   public var host: String
@@ -27,4 +29,8 @@ public struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
   public var isLoopback: Bool { RequestGuard.isLoopback(host) }
 
   public var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+}
+
+extension ListenAddress: ExpressibleByArgument {
+  public init?(argument: String) { self.init(argument) }
 }

@@ -1,5 +1,3 @@
-import Glibc
-
 /// Writes the Prometheus text exposition format, version 0.0.4, for both processes' `/metrics`.
 public struct PrometheusText: Sendable {
   public private(set) var text = ""
@@ -7,16 +5,23 @@ public struct PrometheusText: Sendable {
   public init() {}
 
   public mutating func counter(_ name: String, _ help: String, _ value: some Numeric) {
-    head(name, help, "counter")
-    text += "\(name) \(value)\n"
+    counter(name, help, [([:], value)])
   }
 
-  /// A value by labels; label values hold no quotes.
+  /// A count by labels.
+  public mutating func counter(
+    _ name: String, _ help: String, _ values: [(labels: [String: String], value: some Numeric)]
+  ) {
+    head(name, help, "counter")
+    add(name, values)
+  }
+
+  /// A value by labels.
   public mutating func gauge(
     _ name: String, _ help: String, _ values: [(labels: [String: String], value: some Numeric)]
   ) {
     head(name, help, "gauge")
-    for (labels, value) in values { text += "\(name)\(Self.braces(labels)) \(value)\n" }
+    add(name, values)
   }
 
   /// - Parameter counts: observations by bucket, not cumulative: one for each bound and one for the rest.
@@ -33,15 +38,17 @@ public struct PrometheusText: Sendable {
     text += "\(name)_bucket{le=\"+Inf\"} \(total)\n\(name)_sum \(sum)\n\(name)_count \(total)\n"
   }
 
-  /// CPU time and memory of this process, by the names every Prometheus client uses.
-  public mutating func process() {
-    var usage = rusage()
-    getrusage(RUSAGE_SELF.rawValue, &usage)
-    func seconds(_ time: timeval) -> Double { Double(time.tv_sec) + Double(time.tv_usec) / 1e6 }
-    counter(
-      "process_cpu_seconds_total", "User and system CPU time",
-      seconds(usage.ru_utime) + seconds(usage.ru_stime))
-    gauge("process_resident_memory_bytes", "Resident memory", [([:], Self.residentByteCount())])
+  /// How late things came, in seconds.
+  public mutating func histogram(_ name: String, _ help: String, _ lateness: LatenessHistogram) {
+    histogram(
+      name, help, upperBounds: LatenessHistogram.upperBoundsSeconds, counts: lateness.counts,
+      sum: lateness.sumSeconds)
+  }
+
+  private mutating func add(
+    _ name: String, _ values: [(labels: [String: String], value: some Numeric)]
+  ) {
+    for (labels, value) in values { text += "\(name)\(Self.braces(labels)) \(value)\n" }
   }
 
   private mutating func head(_ name: String, _ help: String, _ kind: String) {
@@ -50,18 +57,12 @@ public struct PrometheusText: Sendable {
 
   private static func braces(_ labels: [String: String]) -> String {
     guard !labels.isEmpty else { return "" }
-    let pairs = labels.sorted { $0.key < $1.key }.map { "\($0.key)=\"\($0.value)\"" }
+    let pairs = labels.sorted { $0.key < $1.key }.map { "\($0.key)=\"\(Self.escaped($0.value))\"" }
     return "{\(pairs.joined(separator: ","))}"
   }
 
-  /// The second field of `/proc/self/statm` is resident pages (proc(5)).
-  private static func residentByteCount() -> Int {
-    guard let file = fopen("/proc/self/statm", "r") else { return 0 }
-    defer { fclose(file) }
-    var line = [CChar](repeating: 0, count: 128)
-    guard fgets(&line, Int32(line.count), file) != nil else { return 0 }
-    let fields = String(decoding: line.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
-      .split(separator: " ")
-    return (fields.count > 1 ? Int(fields[1]) ?? 0 : 0) * sysconf(Int32(_SC_PAGESIZE))
+  /// The format's three escapes of a label's value.
+  private static func escaped(_ value: String) -> String {
+    value.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing("\n", with: "\\n")
   }
 }

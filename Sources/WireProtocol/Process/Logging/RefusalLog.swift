@@ -2,7 +2,7 @@ import Dispatch
 import Logging
 import Synchronization
 
-/// Logs commands that were refused: the first at once, and of those that follow within a second the last one
+/// Logs what was refused, or went wrong for one session: the first at once, and of those that follow within a second the last one
 /// and how many they were, so that nobody fills the disk by sending nonsense.
 public final class RefusalLog: Sendable {
   private struct State {
@@ -16,9 +16,14 @@ public final class RefusalLog: Sendable {
   private static let interval = DispatchTimeInterval.seconds(1)
 
   private let logger: Logger
+  private let subject: String
   private let state = Mutex(State())
 
-  public init(logger: Logger) { self.logger = logger }
+  /// - Parameter subject: what is logged, in the singular.
+  public init(logger: Logger, subject: String = "refused command") {
+    self.logger = logger
+    self.subject = subject
+  }
 
   /// Since the process started.
   public var total: Int { state.withLock { $0.total } }
@@ -35,7 +40,7 @@ public final class RefusalLog: Sendable {
       return false
     }
     guard isFirst else { return }
-    write("a command was refused", report, sessionID)
+    write("\(subject)", report, sessionID)
     waitASecond()
   }
 
@@ -50,7 +55,7 @@ public final class RefusalLog: Sendable {
         return (state.heldBack, state.last)
       }
       guard let last else { return }
-      write("\(count) more commands were refused within a second, the last", last.report, last.sessionID)
+      write("\(subject), the last of \(count) more within a second", last.report, last.sessionID)
       waitASecond()
     }
   }
