@@ -136,10 +136,11 @@ package struct AudioEngineApplication: Sendable {
 
   private func serveHTTP(_ api: EngineHTTPAPI) async throws {
     let logger = logger
+    let address = ListenAddress(host: configuration.httpHost, port: configuration.httpPort)
     let application = Application(
       router: api.routes(),
       configuration: .init(
-        address: .hostname(configuration.httpHost, port: configuration.httpPort), serverName: "Antiphon"),
+        address: .hostname(address.host, port: address.port), serverName: "Antiphon"),
       onServerRunning: { channel in
         guard let address = channel.localAddress, let ip = address.ipAddress, let port = address.port else {
           return
@@ -157,7 +158,7 @@ package struct AudioEngineApplication: Sendable {
       try await group.run()
     } catch let error as IOError where error.errnoCode == EADDRINUSE {
       throw ErrorReport(
-        .internal, "\(self.configuration.httpHost):\(self.configuration.httpPort) is in use by another program",
+        .internal, "\(address) is in use by another program",
         hint: "give another address to --listen")
     }
   }

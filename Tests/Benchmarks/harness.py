@@ -180,9 +180,9 @@ def wait_until(what, condition, seconds=15):
         time.sleep(0.02)
 
 
-def is_healthy(port):
+def is_ready(port):
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=2) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/ready", timeout=2) as answer:
             return answer.status == 200
     except (urllib.error.URLError, OSError):
         return False

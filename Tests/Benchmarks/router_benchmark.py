@@ -60,7 +60,7 @@ def measure(bench, protocol, router):
     with harness.process(*engine) as synthetic, open(bench.directory / "router.log", "w") as log:
         synthetic.stdout.readline()
         with harness.process(*command, stderr=log, **options) as child:
-            harness.wait_until("the router's health", lambda: harness.is_healthy(port))
+            harness.wait_until("the router's readiness", lambda: harness.is_ready(port))
             time.sleep(0.5)
             seconds = 5 if bench.quick else 20
             load = [bench.program("websocket-load"), port, SESSIONS, CLIENTS_PER_SESSION, WARM_UP_SECONDS, seconds,

@@ -45,7 +45,7 @@ def engine(bench, media_root, *flags):
     command = [bench.binary("AudioEngine"), "--socket", path, "--listen", f"127.0.0.1:{port}", "--media-root",
                media_root, *flags]
     with open(bench.directory / "engine.log", "w") as log, harness.process(*command, stderr=log) as child:
-        harness.wait_until("the engine's health", lambda: harness.is_healthy(port))
+        harness.wait_until("the engine's readiness", lambda: harness.is_ready(port))
         yield Service(child.pid, port)
     path.unlink(missing_ok=True)
 
@@ -58,7 +58,7 @@ def antiphon(bench, media_root, *flags):
                f"127.0.0.1:{port}", "--state", bench.directory / f"state-{port}"]
     with (engine(bench, media_root, *flags) as sound, open(bench.directory / "router.log", "w") as log,
           harness.process(*command, stderr=log) as child):
-        harness.wait_until("the router's health", lambda: harness.is_healthy(port))
+        harness.wait_until("the router's readiness", lambda: harness.is_ready(port))
         yield sound, Service(child.pid, port)
 
 

@@ -25,9 +25,11 @@ class Server:
     #: Every process that is in use now, for the report of a failed test.
     all: list["Server"] = []
 
-    def __init__(self, name: str, arguments: list[str], log: Path) -> None:
+    def __init__(self, name: str, arguments: list[str], log: Path, environment: dict[str, str] | None = None) -> None:
         self.name = name
         self.log = log
+        #: Beside the tests' own.
+        self.environment = environment or {}
         self._arguments = arguments
         self._process: subprocess.Popen | None = None
         #: Where `--listen` was bound; kept for the next start.
@@ -60,6 +62,7 @@ class Server:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
+                env=os.environ | self.environment,
             )
         self.address = self._wait_for_address(begin)
 
@@ -131,7 +134,7 @@ class Antiphon:
             self.engine.start()
             if self.router:
                 self.router.start()
-                wait_healthy(self.router)
+                wait_ready(self.router)
         except BaseException:
             self.close()
             raise
@@ -153,13 +156,13 @@ class Antiphon:
         shutil.rmtree(self._socket_folder, ignore_errors=True)
 
 
-def wait_healthy(server: Server) -> None:
-    """Waits until /health is 200."""
+def wait_ready(server: Server) -> None:
+    """Waits until /ready is 200."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     answer = "nothing"
     while time.monotonic() < deadline:
         try:
-            with urllib.request.urlopen(f"{server.url}/health", timeout=5) as response:
+            with urllib.request.urlopen(f"{server.url}/ready", timeout=5) as response:
                 assert response.status == 200
                 return
         except urllib.error.HTTPError as error:
@@ -167,4 +170,4 @@ def wait_healthy(server: Server) -> None:
         except OSError as error:
             answer = repr(error)
         time.sleep(0.02)
-    raise AssertionError(f"{server.name} is not healthy after {PATIENCE_SECONDS} s; last: {answer}\n{server.tail()}")
+    raise AssertionError(f"{server.name} is not ready after {PATIENCE_SECONDS} s; last: {answer}\n{server.tail()}")

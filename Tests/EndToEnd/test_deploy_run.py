@@ -97,8 +97,8 @@ async def test_it_plays_the_samples_and_stops_clean(tmp_path, how):
         await run.wait_for(f"Antiphon plays at {url}/")
         page = await request("GET", url + "/")
         assert page.status == 200 and "<html" in str(page.body), page
-        assert (await request("GET", url + "/health")).body["status"] == "ok"
-        assert (await request("GET", f"http://127.0.0.1:{engine_port}/health")).status == 200
+        assert (await request("GET", url + "/ready")).body["ready"] is True
+        assert (await request("GET", f"http://127.0.0.1:{engine_port}/ready")).status == 200
 
         samples = await request("GET", url + "/api/v1/media?path=samples")
         assert samples.status == 200 and samples.body["entries"], samples

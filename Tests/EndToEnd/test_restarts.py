@@ -11,7 +11,7 @@ from client import connect_to_engine, listen, request
 from inbox import Packet, assert_unbroken
 from media import OGG_OPUS, tone_clip
 from opus import FRAME, decode
-from processes import Antiphon, wait_healthy
+from processes import Antiphon, wait_ready
 
 SONG = tone_clip(440, 120, OGG_OPUS)
 
@@ -91,8 +91,9 @@ async def test_the_engine_goes_and_comes_back(antiphon, new_session):
         assert status == 0, f"the engine ended with {status} on SIGTERM:\n{antiphon.engine.tail()}"
         event = await listener.wait_event("engine")
         assert event["engine"]["connected"] is False and event["engine"].get("message"), event
-        health = await request("GET", f"{router}/health")
-        assert health.status == 503 and health.body["status"] == "unhealthy" and health.body.get("reason"), health
+        ready = await request("GET", f"{router}/ready")
+        assert ready.status == 503 and ready.body["ready"] is False and ready.body["reasons"], ready
+        assert (await request("GET", f"{router}/health")).status == 200, "a Router without an engine is alive"
         refused = await request("POST", f"{router}/api/v1/sessions/{session}/play", {"url": SONG.url})
         assert refused.status == 503 and refused.code == "engine_unavailable", refused
         answer = await listener.ask("pause")
@@ -102,7 +103,7 @@ async def test_the_engine_goes_and_comes_back(antiphon, new_session):
         antiphon.engine.start()
         event = await listener.wait_event("engine", since)
         assert event["engine"]["connected"] is True, event
-        wait_healthy(antiphon.router)
+        wait_ready(antiphon.router)
 
 
 @pytest.mark.parametrize("farewell", ["terminate", "kill"])
@@ -185,8 +186,8 @@ async def test_the_router_waits_for_an_engine_that_starts_later(tmp_path, media,
     running = Antiphon(tmp_path / "late", media.root)
     try:
         running.router.start()
-        health = await request("GET", f"{running.router.url}/health")
-        assert health.status == 503 and health.body["status"] == "unhealthy", health
+        ready = await request("GET", f"{running.router.url}/ready")
+        assert ready.status == 503 and "cannot reach the engine" in ready.body["reasons"][0], ready
         async with listen(running.router.url, new_session()) as listener:
             first = await listener.wait_event("session")
             assert first["engine"]["connected"] is False, first

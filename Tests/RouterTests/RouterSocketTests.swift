@@ -185,13 +185,13 @@ import WireProtocol
     let hello = #"{"type":"hello","protocol":2,"engine_version":"9.0"}"# + "\n"
     try await RunningRouter.run { router in
       let engine = try await FakeEngine(path: router.enginePath, hello: Array(hello.utf8))
-      var health = try await router.request("GET", "/health")
-      while !health.body.contains("older") {
+      var ready = try await router.request("GET", "/ready")
+      while !ready.body.contains("older") {
         try await Task.sleep(for: .milliseconds(10))
-        health = try await router.request("GET", "/health")
+        ready = try await router.request("GET", "/ready")
       }
-      #expect(health.status == 503)
-      #expect(health.body.contains("Router is older; deploy both together"))
+      #expect(ready.status == 503)
+      #expect(ready.body.contains("Router is older; deploy both together"))
       try await engine.die()
     }
   }

@@ -58,7 +58,7 @@ struct RunningRouter: Sendable {
 
   /// Waits until the engine is connected, or is not.
   func waitForEngine(connected: Bool) async throws {
-    while try await request("GET", "/health").status != (connected ? 200 : 503) {
+    while try await request("GET", "/ready").status != (connected ? 200 : 503) {
       try await Task.sleep(for: .milliseconds(10))
     }
   }

@@ -93,11 +93,12 @@ private struct Service: AsyncParsableCommand {
     #expect(found.arguments == ["--max-workers=2", "--media-root=/f"])
   }
 
-  @Test(arguments: [
-    (["--allow-host", "c", "--allow-host=d"], nil, nil, ["c", "d"]),
-    ([], "a, b,,c", #"["f"]"#, ["a", "b", "c"]), ([], nil, #"["f,g", "h"]"#, ["f,g", "h"]),
-    ([], nil, "[]", []),
-  ] as [([String], String?, String?, [String])])
+  @Test(
+    arguments: [
+      (["--allow-host", "c", "--allow-host=d"], nil, nil, ["c", "d"]),
+      ([], "a, b,,c", #"["f"]"#, ["a", "b", "c"]), ([], nil, #"["f,g", "h"]"#, ["f,g", "h"]),
+      ([], nil, "[]", []),
+    ] as [([String], String?, String?, [String])])
   func `a repeated setting is taken whole from where it is first found`(
     _ arguments: [String], _ variable: String?, _ list: String?, _ expected: [String]
   ) throws {

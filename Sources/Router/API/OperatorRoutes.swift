@@ -13,7 +13,7 @@ struct OperatorRoutes {
 
   func add(to router: Hummingbird.Router<RouterRequestContext>) {
     router.get("health") { _, _ in try await health() }
-    router.get("ready") { _, _ in
+    router.get("ready") { _, _ -> Response in
       let report = try await plane { plane in plane.readiness }
       return .json(JSON.encode(report), status: report.ready ? .ok : .serviceUnavailable)
     }

@@ -101,7 +101,8 @@ public struct ConfiguredCommand<Root: AsyncParsableCommand> {
         without.entries.removeAll { $0 == entry }
         return self.words(of: without.arguments) != words
       }
-      return ([words] + blamed.map { "--\($0.setting.name) comes from \($0.source)" }).joined(separator: "\n  ")
+      let places = blamed.map { "--\($0.setting.name) comes from \($0.source)" }
+      return ([words] + places).joined(separator: "\n  ")
     }
 
     private func words(of arguments: [String]) -> String? {

@@ -6,7 +6,8 @@ public struct LogOptions: ParsableArguments, Sendable {
   @Option(name: .customLong("log-level"), help: "What is logged: this and what is graver.")
   public var level = Logger.Level.info
 
-  @Option(name: .customLong("log-format"), help: "A line of text for people, or a JSON object a line for programs.")
+  @Option(
+    name: .customLong("log-format"), help: "A line of text for people, or a JSON object a line for programs.")
   public var format = LogFormat.text
 
   public init() {}
@@ -17,6 +18,8 @@ public enum LogFormat: String, CaseIterable, Sendable, ExpressibleByArgument {
   case text, json
 }
 
+// Logging does not know ArgumentParser and will not: a level's name is all there is to it.
+// swift-format-ignore: AvoidRetroactiveConformances
 extension Logger.Level: @retroactive ExpressibleByArgument {}
 
 /// The log of one process, on standard error.

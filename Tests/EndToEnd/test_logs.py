@@ -1,0 +1,92 @@
+"""The logs of both processes: JSON a line, sessions named, and nothing that a stranger says gets out of its line."""
+
+import json
+import re
+from datetime import datetime
+
+import pytest
+
+from client import connect_to_engine, listen
+from inbox import PATIENCE_SECONDS
+from media import OGG_OPUS, tone_clip
+from processes import Antiphon, Server, wait_ready
+
+SONG = tone_clip(440, 20, OGG_OPUS)
+TIME = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
+
+
+@pytest.fixture(params=["json", "text"])
+def logging(request, tmp_path, media):
+    """Both processes, with one log format, and that format."""
+    form = request.param
+    media.path(SONG)
+    with Antiphon(tmp_path, media.root, engine_options=("--log-format", form), router=False) as antiphon:
+        antiphon.router = Server(
+            "Router", ["--engine-socket", antiphon.socket, "--log-format", form], tmp_path / "router.log"
+        )
+        antiphon.router.start()
+        wait_ready(antiphon.router)
+        yield antiphon, form
+
+
+def lines(server: Server) -> list[str]:
+    text = server.log.read_text()
+    assert text.endswith("\n")
+    return text.splitlines()
+
+
+async def wait_line(server: Server, words: str) -> str:
+    import asyncio
+
+    deadline = asyncio.get_running_loop().time() + PATIENCE_SECONDS
+    while not (found := [line for line in lines(server) if words in line]):
+        assert asyncio.get_running_loop().time() < deadline, f"no line with {words!r}:\n{server.tail()}"
+        await asyncio.sleep(0.05)
+    return found[0]
+
+
+async def test_every_line_is_whole_and_says_what_it_concerns(logging, new_session):
+    antiphon, form = logging
+    session = new_session()
+    async with listen(antiphon.router.url, session) as listener:
+        await listener.play(SONG.url)
+        await listener.wait_packets(5)
+        await listener.ask("play", url="media:nowhere\x1b[2J\n2026-01-01T00:00:00.000Z ERROR forged.opus")
+    async with connect_to_engine(antiphon.socket) as engine:
+        await engine.write(b'{"type":"seek\\u001b[2J\\u2028x","session_id":"hostile"}\n')
+        await engine.wait_event("error")
+    refused = await wait_line(antiphon.engine, "refused command")
+    failed = await wait_line(antiphon.engine, "session error")
+    for server, process in ((antiphon.engine, "AudioEngine"), (antiphon.router, "Router")):
+        raw = server.log.read_bytes()
+        assert b"\x1b" not in raw and "\u2028".encode() not in raw, raw
+        for line in lines(server):
+            if form == "json":
+                fields = json.loads(line)
+                assert TIME.match(fields["ts"]) and datetime.fromisoformat(fields["ts"]), line
+                assert fields["level"] in ("trace", "debug", "info", "notice", "warning", "error", "critical"), line
+                assert fields["process"] == process and fields["message"], line
+                assert all(isinstance(value, str) for value in fields.values()), line
+            else:
+                assert re.match(r"^\S+Z (TRACE|DEBUG|INFO|NOTICE|WARNING|ERROR|CRITICAL) \S", line), line
+                assert TIME.match(line.split(" ")[0]), line
+    if form == "json":
+        assert json.loads(refused)["session"] == "hostile", refused
+        assert json.loads(failed)["session"] == session, failed
+    else:
+        assert refused.endswith(" session=hostile") and failed.endswith(f" session={session}"), (refused, failed)
+
+
+async def test_the_router_says_which_session_goes_on(logging, new_session):
+    antiphon, form = logging
+    session = new_session()
+    async with listen(antiphon.router.url, session) as listener:
+        await listener.play(SONG.url)
+        await listener.wait_packets(5)
+        antiphon.engine.kill()
+        await listener.wait_event("engine")
+        since = listener.mark()
+        antiphon.engine.start()
+        await listener.wait_event("playing", since)
+    line = await wait_line(antiphon.router, "going on with")
+    assert (json.loads(line)["session"] == session) if form == "json" else line.endswith(f" session={session}"), line
