@@ -62,7 +62,7 @@ package struct AudioEngineApplication: Sendable {
     try server.start()
     defer { server.stop() }
     logger.info("routers connect to \(configuration.socketPath)")
-    let readiness = EngineReadiness(pacer: pacer, extractor: extractor)
+    let readiness = EngineReadiness(pacer: pacer) { await extractor.figures().problem }
     let figures = EngineFigures(
       pacer: pacer, timelines: timelines, disk: disk, workers: workers, extractor: extractor,
       permits: permits, admission: admission, refusals: refusals, readiness: readiness,

@@ -163,7 +163,9 @@ final class DataPlane {
       for session in store.sessions.values where session.starting?.requestID == id {
         session.starting = nil
       }
-      logger.warning("the engine has not answered the command \(id) in \(RouterLimits.answerSeconds) s")
+      logger.warning(
+        "the engine has not answered the command \(id) in \(RouterLimits.answerSeconds) s",
+        metadata: asker.webSocket.map { ["session": "\($0.request.sessionID)"] })
       asker.refuse(
         ErrorReport(
           .sourceTimeout, "the engine has not answered in \(RouterLimits.answerSeconds) s", stage: .command),

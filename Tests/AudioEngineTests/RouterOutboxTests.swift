@@ -55,7 +55,7 @@ private final class Pipe {
     let result = outbox.send(
       try batch("a", packets: 3, event: true), to: me, nowNanoseconds: 0, write: pipe.write)
     #expect(result == .drained)
-    #expect(outbox.isEmpty)
+    #expect(outbox.isEmpty && outbox.byteCount == 0)
     #expect(try decode(pipe.taken) == ["a", "a", "a", "paused"])
   }
 
@@ -82,9 +82,11 @@ private final class Pipe {
     _ = outbox.send(try batch("a", packets: 2), to: me, nowNanoseconds: 3 * second, write: pipe.write)
     let dropped = outbox.takeDroppedCount()
     #expect(dropped == 5)
+    let waiting = outbox.byteCount
     pipe.allowance = .max
     let result = outbox.flush(write: pipe.write)
     #expect(result == .drained)
+    #expect(waiting == pipe.taken.count && outbox.byteCount == 0)
     #expect(try decode(pipe.taken) == ["dropped 5", "paused", "b", "a", "a"])
   }
 

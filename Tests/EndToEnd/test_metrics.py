@@ -3,7 +3,6 @@
 import asyncio
 import os
 import shutil
-import signal
 import time
 
 import pytest
@@ -162,18 +161,6 @@ async def test_bytes_that_wait_are_seen_on_both_sides(tmp_path, media, new_sessi
             await wait_sample(running.router, ("antiphon_router_listener_queue_bytes",), lambda value: value > 1_000)
             writer.transport.abort()
             await wait_sample(running.router, ("antiphon_router_listener_queue_bytes",), lambda value: value == 0)
-
-
-async def test_an_engine_that_stands_still_is_noticed(tmp_path, media):
-    """The process is stopped (SIGSTOP) for a while: after it goes on it answers, and its Router was not confused."""
-    with Antiphon(tmp_path, media.root) as running:
-        os.kill(running.engine.pid, signal.SIGSTOP)
-        try:
-            assert (await request("GET", f"{running.router.url}/health")).status == 200
-        finally:
-            os.kill(running.engine.pid, signal.SIGCONT)
-        assert (await request("GET", f"{running.engine.url}/ready")).status == 200
-        assert (await request("GET", f"{running.router.url}/ready")).status == 200
 
 
 @pytest.mark.skipif(not shutil.which("promtool"), reason="promtool comes with Debian's package prometheus")

@@ -16,8 +16,9 @@ import Testing
     let dropped = (0..<103).map { outbox.appendAudio(frame($0)) }
     #expect(dropped == Array(repeating: false, count: 100) + [true, true, true])
     #expect(outbox.audioCount == 100)
+    #expect(outbox.byteCount == 400)
     #expect(drain(&outbox) == Array(3..<103))
-    #expect(outbox.isEmpty)
+    #expect(outbox.isEmpty && outbox.byteCount == 0)
   }
 
   @Test func `drops audio from around text and keeps the order`() {
@@ -27,6 +28,7 @@ import Testing
     let isSecondKept = outbox.appendText(frame(1_001))
     let dropped = outbox.appendAudio(frame(100))
     #expect(isFirstKept && isSecondKept && dropped)
+    #expect(outbox.byteCount == 4 * 102)
     #expect(drain(&outbox) == [1_000] + Array(1..<100) + [1_001, 100])
   }
 

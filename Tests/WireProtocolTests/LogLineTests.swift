@@ -1,8 +1,7 @@
 import Foundation
 import Logging
 import Testing
-
-@testable import WireProtocol
+import WireProtocol
 
 @Suite struct LogLineTests {
   private func line(_ message: String, _ metadata: Logger.Metadata = [:]) -> LogLine {

@@ -1,8 +1,7 @@
 import ArgumentParser
 import Foundation
 import Testing
-
-@testable import WireProtocol
+import WireProtocol
 
 /// A process with one setting of every kind.
 private struct Service: AsyncParsableCommand {

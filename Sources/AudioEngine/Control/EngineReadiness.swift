@@ -12,18 +12,19 @@ package final class EngineReadiness: Sendable {
   private static let lateNanoseconds: UInt64 = 100_000_000
 
   private let pacer: Pacer
-  private let extractor: Extractor
+  private let extractorProblem: @Sendable () async -> String?
   private let isStopping = Atomic<Bool>(false)
 
-  init(pacer: Pacer, extractor: Extractor) {
+  /// - Parameter extractorProblem: why pages cannot be played; nil where they can.
+  package init(pacer: Pacer, extractorProblem: @escaping @Sendable () async -> String?) {
     self.pacer = pacer
-    self.extractor = extractor
+    self.extractorProblem = extractorProblem
   }
 
   /// The engine has been asked to stop.
-  func stop() { isStopping.store(true, ordering: .relaxed) }
+  package func stop() { isStopping.store(true, ordering: .relaxed) }
 
-  func report() async -> ReadinessReport {
+  package func report() async -> ReadinessReport {
     var reasons: [String] = []
     if isStopping.load(ordering: .relaxed) { reasons.append(Self.stopping.message) }
     let pacing = pacer.statistics.current
@@ -32,7 +33,7 @@ package final class EngineReadiness: Sendable {
     } else if pacing.streaming > 0, pacing.recentLatenessNanoseconds > Self.lateNanoseconds {
       reasons.append("the pacer is \(pacing.recentLatenessNanoseconds / 1_000_000) ms late")
     }
-    let warnings = await extractor.figures().problem.map { ["pages cannot be played: \($0)"] } ?? []
+    let warnings = await extractorProblem().map { ["pages cannot be played: \($0)"] } ?? []
     return ReadinessReport(reasons: reasons, warnings: warnings)
   }
 }

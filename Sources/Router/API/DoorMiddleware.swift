@@ -23,7 +23,7 @@ struct DoorMiddleware: RouterMiddleware {
       response =
         request.method == .options ? Response(status: .noContent) : try await next(request, context)
     } catch {
-      response = Self.response(for: refusal(error, request))
+      response = Self.response(for: refusal(error, request, context))
     }
     response.headers[.xContentTypeOptions] = "nosniff"
     // NIO upgrades a connection's first request only: a client that keeps connections must not send its
@@ -51,7 +51,7 @@ struct DoorMiddleware: RouterMiddleware {
     return response
   }
 
-  private func refusal(_ error: any Error, _ request: Request) -> Refusal {
+  private func refusal(_ error: any Error, _ request: Request, _ context: Context) -> Refusal {
     switch error {
     case let refusal as Refusal: return refusal
     case let report as ErrorReport: return Refusal(report)
@@ -64,7 +64,9 @@ struct DoorMiddleware: RouterMiddleware {
     case let error as any HTTPResponseError:
       return Refusal(.invalidCommand, "\(error)", status: error.status.code)
     default:
-      logger.error("\(request.method.rawValue) \(request.uri.path): \(error)")
+      logger.error(
+        "\(request.method.rawValue) \(request.uri.path): \(error)",
+        metadata: context.parameters.get("id").map { ["session": "\($0)"] })
       return Refusal(.internal, "a fault of ours; the log has the rest")
     }
   }

@@ -34,7 +34,7 @@ public struct Setting: Sendable, Equatable {
   }
 
   /// Its variable in the environment: `ANTIPHON_ROUTER_ENGINE_SOCKET` of the process `router`.
-  func variable(of process: String) -> String {
+  package func variable(of process: String) -> String {
     "ANTIPHON_\(process)_\(name)".uppercased().replacing("-", with: "_")
   }
 
@@ -51,7 +51,7 @@ public struct Setting: Sendable, Equatable {
 
 /// A command as ArgumentParser describes it for other programs (`--experimental-dump-help`): the one list of
 /// settings, from which the environment's and the file's names follow.
-struct CommandDescription: Decodable {
+package struct CommandDescription: Decodable {
   private struct Dump: Decodable {
     var command: CommandDescription
   }
@@ -77,15 +77,15 @@ struct CommandDescription: Decodable {
   private let arguments: [Argument]?
   private let subcommands: [CommandDescription]?
 
-  init(of command: any ParsableCommand.Type) throws {
+  package init(of command: any ParsableCommand.Type) throws {
     self = try JSONDecoder().decode(Dump.self, from: Data(command._dumpHelp().utf8)).command
   }
 
-  func subcommand(_ name: String) -> CommandDescription? {
+  package func subcommand(_ name: String) -> CommandDescription? {
     subcommands?.first { $0.commandName == name }
   }
 
-  var settings: [Setting] {
+  package var settings: [Setting] {
     let named = (arguments ?? []).compactMap { argument in argument.longName.map { ($0, argument) } }
     let flags = Set(named.filter { $0.1.kind == "flag" }.map(\.0))
     return named.compactMap { name, argument in
