@@ -5,12 +5,15 @@ import os
 import re
 import subprocess
 
+import aiohttp
 import pytest
 
 from client import request
 from processes import BINARIES, Antiphon, Server, wait_ready
 
-BOTH = pytest.mark.parametrize(("program", "prefix"), [("Router", "ANTIPHON_ROUTER"), ("AudioEngine", "ANTIPHON_ENGINE")])
+BOTH = pytest.mark.parametrize(
+    ("program", "prefix"), [("Router", "ANTIPHON_ROUTER"), ("AudioEngine", "ANTIPHON_ENGINE")]
+)
 
 
 def run(program: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess:
@@ -117,8 +120,6 @@ async def test_it_runs_with_what_it_was_told(tmp_path, media, form):
             router.start()
             wait_ready(router)
             assert "ANTIPHON_ROUTER_LISTN in the environment sets nothing" in router.log.read_text()
-            import aiohttp
-
             async with aiohttp.ClientSession() as http:
                 for host, status in (("b.example", 200), ("other.example", 403)):
                     async with http.get(f"{router.url}/api/v1/sessions", headers={"Host": host}) as answer:

@@ -84,7 +84,10 @@ async def test_silence_until_it_plays_and_a_whole_file_at_the_end(antiphon, medi
     session = new_session()
     path = tmp_path / "heard.opus"
     with path.open("wb") as file:
-        async with listen_to(antiphon.socket, session, file.fileno()) as source, listen(antiphon.router.url, session) as tab:
+        async with (
+            listen_to(antiphon.socket, session, file.fileno()) as source,
+            listen(antiphon.router.url, session) as tab,
+        ):
             assert b"silence until it does" in await asyncio.wait_for(wait_line(source, b"the session"), 15)
             await wait_size(path, 30)
             await tab.play(SONG.url)

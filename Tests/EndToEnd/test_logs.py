@@ -1,5 +1,6 @@
 """The logs of both processes: JSON a line, sessions named, and nothing that a stranger says gets out of its line."""
 
+import asyncio
 import json
 import re
 from datetime import datetime
@@ -36,8 +37,6 @@ def lines(server: Server) -> list[str]:
 
 
 async def wait_line(server: Server, words: str) -> str:
-    import asyncio
-
     deadline = asyncio.get_running_loop().time() + PATIENCE_SECONDS
     while not (found := [line for line in lines(server) if words in line]):
         assert asyncio.get_running_loop().time() < deadline, f"no line with {words!r}:\n{server.tail()}"

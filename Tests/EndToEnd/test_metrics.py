@@ -156,8 +156,8 @@ async def test_bytes_that_wait_are_seen_on_both_sides(tmp_path, media, new_sessi
             _, writer = await asyncio.open_connection(*running.router.address.split(":"), limit=1_024)
             writer.get_extra_info("socket").setsockopt(1, 8, 2_048)
             writer.transport.pause_reading()
-            request_line = f"GET /listen/{session}.ogg?buffer_ms=5000 HTTP/1.1\r\nHost: {running.router.address}\r\n\r\n"
-            writer.write(request_line.encode())
+            path = f"/listen/{session}.ogg?buffer_ms=5000"
+            writer.write(f"GET {path} HTTP/1.1\r\nHost: {running.router.address}\r\n\r\n".encode())
             await wait_sample(running.router, ("antiphon_router_listener_queue_bytes",), lambda value: value > 1_000)
             writer.transport.abort()
             await wait_sample(running.router, ("antiphon_router_listener_queue_bytes",), lambda value: value == 0)

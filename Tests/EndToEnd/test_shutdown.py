@@ -1,6 +1,8 @@
 """SIGTERM: both say that they stop, answer who waits, and are gone within 5 s whatever their clients do."""
 
 import asyncio
+import os
+import signal
 import socket
 import time
 from contextlib import closing
@@ -36,20 +38,22 @@ async def stop(server) -> float:
 
 
 def raw_request(address: str, text: str, *, receive_buffer: int | None = None) -> socket.socket:
-    """A client that sends and does not read."""
+    """A client that sends the lines of a request, and does not read."""
     host, port = address.split(":")
     client = socket.socket()
     if receive_buffer:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
     client.connect((host, int(port)))
-    client.sendall(text.format(address=address).encode())
+    client.sendall(text.replace("\n", f"\r\nHost: {address}\r\n", 1).encode())
     return client
 
 
 UPGRADE = (
-    "GET /ws?session={session} HTTP/1.1\r\nHost: {{address}}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+    "Connection: Upgrade\r\nUpgrade: websocket\r\n"
     "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
 )
+#: More is promised than comes.
+UPLOAD = "Content-Length: 1000\r\n\r\n{"
 
 
 async def test_listeners_are_told_and_closed_with_1001(antiphon, new_session):
@@ -83,15 +87,12 @@ async def test_no_client_keeps_the_router(antiphon, new_session):
         async with http.get(f"{antiphon.router.url}/listen/{session}.ogg") as player:
             await player.content.readexactly(2_000)
             clients = [
-                raw_request(address, f"GET /listen/{session}.ogg HTTP/1.1\r\nHost: {{address}}\r\n\r\n", receive_buffer=2_048),
-                raw_request(address, UPGRADE.format(session=session), receive_buffer=2_048),
-                raw_request(address, UPGRADE.format(session=new_session())),
+                raw_request(address, f"GET /listen/{session}.ogg HTTP/1.1\n\r\n", receive_buffer=2_048),
+                raw_request(address, f"GET /ws?session={session} HTTP/1.1\n{UPGRADE}", receive_buffer=2_048),
+                raw_request(address, f"GET /ws?session={new_session()} HTTP/1.1\n{UPGRADE}"),
                 raw_request(address, ""),
                 raw_request(address, "GET /hea"),
-                raw_request(
-                    address,
-                    f"POST /api/v1/sessions/{session}/play HTTP/1.1\r\nHost: {{address}}\r\nContent-Length: 1000\r\n\r\n{{{{",
-                ),
+                raw_request(address, f"POST /api/v1/sessions/{session}/play HTTP/1.1\n{UPLOAD}"),
             ]
             await listener.wait_packets(100)
             await stop(antiphon.router)
@@ -103,9 +104,6 @@ async def test_no_client_keeps_the_router(antiphon, new_session):
 
 
 async def test_a_second_signal_changes_nothing(antiphon, new_session):
-    import os
-    import signal
-
     async with listen(antiphon.router.url, new_session()) as listener:
         for server in (antiphon.router, antiphon.engine):
             os.kill(server.pid, signal.SIGINT)
@@ -143,7 +141,7 @@ async def test_who_waits_at_the_engine_is_answered(antiphon, media, new_session)
 
 
 async def test_the_engine_tells_its_routers(antiphon, new_session):
-    with closing(raw_request(antiphon.engine.address, "POST /session/x/play HTTP/1.1\r\nHost: {address}\r\nContent-Length: 9\r\n\r\n")):
+    with closing(raw_request(antiphon.engine.address, f"POST /session/x/play HTTP/1.1\n{UPLOAD}")):
         async with connect_to_engine(antiphon.socket) as router, listen(antiphon.router.url, new_session()) as listener:
             await listener.play(SONG.url)
             await listener.wait_packets(5)

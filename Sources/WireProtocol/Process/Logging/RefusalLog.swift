@@ -40,7 +40,7 @@ public final class RefusalLog: Sendable {
       return false
     }
     guard isFirst else { return }
-    write("\(subject)", report, sessionID)
+    write(subject, report, sessionID)
     waitASecond()
   }
 
