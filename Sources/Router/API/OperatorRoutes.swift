@@ -49,7 +49,7 @@ extension DataPlane {
   fileprivate var readiness: ReadinessReport {
     var reasons = isDraining ? [ClosingMessage.reason] : []
     if !link.status.connected { reasons.append(link.status.message ?? "no engine is connected") }
-    return ReadinessReport(reasons: reasons)
+    return ReadinessReport(reasons: reasons, warnings: state.problem.map { [$0] } ?? [])
   }
 }
 
