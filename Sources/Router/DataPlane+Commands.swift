@@ -10,6 +10,7 @@ extension DataPlane {
       let command = try ClientCommand.decode(json, sessionID: sessionID)
       let asker = Asker.webSocket(listener, requestID: command.requestID)
       do {
+        try listener.request.grant.require(command.scope, sessionID)
         try perform(command, for: asker)
       } catch {
         asker.refuse(error.report, sessionID: sessionID)

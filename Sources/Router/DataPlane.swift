@@ -139,6 +139,7 @@ final class DataPlane {
         seeToNext(session)
         store.removeIfAbandoned(session, now: wallMilliseconds)
       }
+      for connection in oggListeners.values { connection.listener.look() }
       for connection in oggListeners.values where connection.listener.isStuck(now: now) {
         connection.channel.close(promise: nil)
       }

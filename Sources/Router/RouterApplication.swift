@@ -52,10 +52,12 @@ package struct RouterApplication: Service {
     let requestGuard = RequestGuard(
       bindHost: configuration.listen.host, allowedOrigins: configuration.allowOrigin,
       allowedHosts: configuration.allowHost)
+    let access = try await configuration.accessControl()
+    logger.info("\(access.description)")
     let application = Application(
-      router: router(plane, requestGuard),
+      router: router(plane, requestGuard, access),
       server: HTTPServerBuilder { responder in
-        RouterChildChannel(responder: responder, plane: plane, requestGuard: requestGuard)
+        RouterChildChannel(responder: responder, plane: plane, requestGuard: requestGuard, access: access)
       },
       configuration: .init(
         address: .hostname(configuration.listen.host, port: configuration.listen.port), backlog: 1_024),
@@ -101,16 +103,21 @@ package struct RouterApplication: Service {
   }
 
   private func router(
-    _ plane: DataPlaneHandle, _ requestGuard: RequestGuard
+    _ plane: DataPlaneHandle, _ requestGuard: RequestGuard, _ access: AccessControl
   ) -> Hummingbird.Router<RouterRequestContext> {
     let router = Hummingbird.Router(
       context: RouterRequestContext.self, options: .autoGenerateHeadEndpoints)
     router.add(middleware: DoorMiddleware(requestGuard: requestGuard, logger: logger))
+    // Before the middleware that asks for tokens, which is for the routes after it: the page is for everyone.
+    addPlayground(to: router)
+    let pagePaths = Set(router.routes.map(\.path.description))
+    router.add(middleware: AccessMiddleware(access: access, logger: logger))
+    AccessRoutes(access: access).add(to: router)
     SessionRoutes(plane: plane).add(to: router)
     ListenRoutes(plane: plane).add(to: router)
     OperatorRoutes(plane: plane).add(to: router)
     ArtworkRoutes(store: ArtworkStore(plane: plane)).add(to: router)
-    addPlayground(to: router)
+    logAccess(to: router.routes.filter { !pagePaths.contains($0.path.description) })
     return router
   }
 
@@ -119,6 +126,15 @@ package struct RouterApplication: Service {
       try PlaygroundFiles(folder: playgroundFolder).add(to: router)
     } catch {
       logger.warning("there is no web page: \(playgroundFolder) cannot be read")
+    }
+  }
+
+  /// Which routes there are besides the page's, and what they ask for. `Tests/EndToEnd/test_access.py` reads it.
+  private func logAccess(to routes: [Hummingbird.Router<RouterRequestContext>.RouteDescription]) {
+    for route in routes {
+      let access = RouteAccess.of(route.method, route.path.description)
+      logger.debug(
+        "route \(route.method.rawValue) \(route.path): \(access?.description ?? "not declared")")
     }
   }
 

@@ -23,8 +23,19 @@ package struct RouterConfiguration: ParsableArguments, Sendable {
   @Option(help: "The kernel's buffers of the connection to the engine in bytes, 4096 to 16777216.")
   package var socketBufferBytes = WireLimits.socketBufferByteCount
 
-  @Flag(help: "Let everyone who can reach the Router listen and command. Needed beyond loopback.")
+  @Flag(
+    help: "Let everyone who reaches the Router and shows no token listen and command, also beyond loopback.")
   package var anonymous = false
+
+  @Option(
+    help: ArgumentHelp("Ask for tokens signed with HS256 and the secret in this file.", valueName: "file"))
+  package var tokenSecretFile: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "Ask for tokens signed with EdDSA by the owner of the Ed25519 public key in this PEM file.",
+      valueName: "file"))
+  package var tokenPublicKeyFile: String?
 
   @Option(
     help: ArgumentHelp(
@@ -45,10 +56,11 @@ package struct RouterConfiguration: ParsableArguments, Sendable {
     guard WireLimits.socketBufferRange.contains(socketBufferBytes) else {
       throw ValidationError("--socket-buffer-bytes takes 4096 to 16777216, not \(socketBufferBytes)")
     }
-    guard anonymous || RequestGuard.isLoopback(listen.host) else {
+    let asksForTokens = tokenSecretFile != nil || tokenPublicKeyFile != nil
+    guard anonymous || asksForTokens || RequestGuard.isLoopback(listen.host) else {
       throw ValidationError(
-        "\(listen) can be reached from other machines, and this Router has no passwords yet: anyone there "
-          + "could command it. Listen on 127.0.0.1, or say --anonymous.")
+        "\(listen) can be reached from other machines, and anyone there could command this Router. Give it "
+          + "--token-secret-file or --token-public-key-file, listen on 127.0.0.1, or say --anonymous.")
     }
   }
 
@@ -58,5 +70,13 @@ package struct RouterConfiguration: ParsableArguments, Sendable {
     }
     let base = variable("XDG_STATE_HOME") ?? variable("HOME").map { $0 + "/.local/state" } ?? "/var/lib"
     return base + "/antiphon"
+  }
+
+  /// Reads the key files.
+  func accessControl() async throws -> AccessControl {
+    var keys: [TokenKey] = []
+    if let file = tokenSecretFile { keys.append(try .secret(file: file)) }
+    if let file = tokenPublicKeyFile { keys.append(try .publicKey(file: file)) }
+    return try await AccessControl(keys: keys, isAnonymousAllowed: anonymous)
   }
 }

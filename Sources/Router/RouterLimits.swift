@@ -131,4 +131,24 @@ package enum RouterLimits {
 
   /// A `/listen` client that has taken nothing for this long is closed.
   package static let oggStuckSeconds: Int64 = 60
+
+  /// A token: many times what its claims need, and little to decode before its signature is checked.
+  package static let maximumTokenByteCount = 4_096
+
+  /// Session patterns of one token, the bytes of each, and the characters of its subject that are kept.
+  package static let maximumPatterns = 100
+  package static let maximumPatternByteCount = 64
+  package static let maximumSubjectCount = 64
+
+  /// An HS256 secret: as many bytes as its hash has (RFC 7518, 3.2).
+  package static let minimumSecretByteCount = 32
+  package static let maximumKeyFileByteCount = 4_096
+
+  /// A ticket: how long it can be used, how many wait to be used, and of those how many by one token.
+  package static let ticketSeconds: Int64 = 30
+  package static let maximumTickets = 10_000
+  package static let maximumTicketsPerToken = 100
+
+  /// How long a browser may keep what a preflight was answered.
+  package static let preflightSeconds = 600
 }

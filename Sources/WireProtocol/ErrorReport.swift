@@ -50,6 +50,7 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
   case unsupported
   case noSuchSession = "no_such_session"
   case notFound = "not_found"
+  case unauthorized
   case forbidden
   case invalidState = "invalid_state"
   case superseded
@@ -75,6 +76,7 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
   public var httpStatus: Int {
     switch self {
     case .invalidJSON, .invalidCommand, .invalidSessionID, .invalidSource: 400
+    case .unauthorized: 401
     case .sourceForbidden, .forbidden: 403
     case .noSuchSession, .notFound, .sourceNotFound: 404
     case .invalidState, .superseded, .queueFull: 409

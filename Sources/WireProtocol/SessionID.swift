@@ -69,7 +69,8 @@ public struct SessionID: Hashable, Sendable {
     hasher.combine(words.2)
   }
 
-  private static func isAllowed(_ scalar: Unicode.Scalar) -> Bool {
+  /// Whether a session ID may have that character.
+  public static func isAllowed(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar {
     case "A"..."Z", "a"..."z", "0"..."9", ".", "_", ":", "-": true
     default: false

@@ -138,11 +138,15 @@ import WireProtocol
   }
 
   @Test func `reads session and buffer`() throws {
-    let request = try ListenRequest(webSocket: "/ws?session=a%3A1&buffer_ms=0", subprotocols: [])
+    let request = try ListenRequest(
+      webSocket: "/ws?session=a%3A1&buffer_ms=0", subprotocols: [], grant: .everything)
     #expect(request.sessionID == (try SessionID("a:1")))
     #expect(request.bufferMilliseconds == 0)
-    #expect(try ListenRequest(file: "a.b.ogg", target: "/listen/a.b.ogg").sessionID.description == "a.b")
-    #expect(try ListenRequest(file: "a.ogg", target: "/listen/a.ogg").bufferMilliseconds == 500)
+    #expect(
+      try ListenRequest(file: "a.b.ogg", target: "/listen/a.b.ogg", grant: .everything).sessionID.description
+        == "a.b")
+    #expect(
+      try ListenRequest(file: "a.ogg", target: "/listen/a.ogg", grant: .everything).bufferMilliseconds == 500)
   }
 
   @Test(arguments: [
@@ -150,7 +154,9 @@ import WireProtocol
     ("/ws?session=a&buffer_ms=-1", 400), ("/ws?session=a&buffer_ms=x", 400),
   ])
   func `refuses what is out of range`(_ target: String, _ status: Int) {
-    let refusal = #expect(throws: Refusal.self) { try ListenRequest(webSocket: target, subprotocols: []) }
+    let refusal = #expect(throws: Refusal.self) {
+      try ListenRequest(webSocket: target, subprotocols: [], grant: .everything)
+    }
     #expect(refusal?.status == status)
   }
 }

@@ -56,7 +56,8 @@ import WireProtocol
   private let statistics = RouterStatistics()
 
   private func listener() throws -> OggListener {
-    OggListener(sessionID: try SessionID("7"), eventLoop: loop, statistics: statistics, now: 0)
+    OggListener(
+      sessionID: try SessionID("7"), grant: .everything, eventLoop: loop, statistics: statistics, now: 0)
   }
 
   private enum Page: Equatable {

@@ -19,7 +19,7 @@ struct DoorMiddleware: RouterMiddleware {
       try requestGuard.check(
         RequestGuard.Subject(
           host: request.head.authority, origin: request.headers[.origin],
-          changesSomething: changesSomething(request)))
+          changesSomething: changesSomething(request) || request.headers[.authorization] != nil))
       response =
         request.method == .options ? Response(status: .noContent) : try await next(request, context)
     } catch {
@@ -48,6 +48,8 @@ struct DoorMiddleware: RouterMiddleware {
     if response.status == .serviceUnavailable {
       response.headers[.retryAfter] = String(RouterLimits.retryAfterSeconds)
     }
+    // RFC 6750, 3.
+    if response.status == .unauthorized { response.headers[.wwwAuthenticate] = "Bearer" }
     return response
   }
 
@@ -73,12 +75,17 @@ struct DoorMiddleware: RouterMiddleware {
 
   /// Lets a page of a listed origin read what it is answered; every other page's browser keeps it away.
   private func allowListedOrigin(of request: Request, in response: inout Response) {
+    // Also without it, since a cache may have either answer.
+    response.headers[.vary] = "Origin"
     guard let origin = request.headers[.origin], requestGuard.isListed(origin: origin) else { return }
     response.headers[.accessControlAllowOrigin] = origin
-    response.headers[.vary] = "Origin"
+    response.headers[.accessControlExposeHeaders] = "ETag, Retry-After"
+    // A preflight: it has no token yet, and learns what a request with one may have.
     guard request.method == .options else { return }
     response.headers[.accessControlAllowMethods] = "GET, HEAD, POST, DELETE"
-    response.headers[.accessControlAllowHeaders] = "Content-Type"
+    response.headers[.accessControlAllowHeaders] =
+      "Authorization, Content-Type, Idempotency-Key, Last-Event-ID"
+    response.headers[.accessControlMaxAge] = String(RouterLimits.preflightSeconds)
   }
 }
 

@@ -21,10 +21,10 @@ struct ListenRoutes {
       _ = try await check(request, context)
       return Response(status: .ok, headers: Self.headers)
     }
-    router.get("ws") { request, _ -> Response in
+    router.get("ws") { request, context -> Response in
       let listen = try ListenRequest(
         webSocket: request.uri.string,
-        subprotocols: request.headers[values: .secWebSocketProtocol])
+        subprotocols: request.headers[values: .secWebSocketProtocol], grant: context.grant)
       try await plane { plane in try plane.store.checkRoom(for: listen.sessionID) }
       throw Refusal(
         .invalidCommand, "/ws is a WebSocket, and the request is not a valid upgrade to version 13",
@@ -36,7 +36,7 @@ struct ListenRoutes {
 
   private func check(_ request: Request, _ context: RouterRequestContext) async throws -> ListenRequest {
     let listen = try ListenRequest(
-      file: context.parameters.require("file"), target: request.uri.string)
+      file: context.parameters.require("file"), target: request.uri.string, grant: context.grant)
     try await plane { plane in try plane.store.checkRoom(for: listen.sessionID) }
     return listen
   }
@@ -62,7 +62,8 @@ struct ListenRoutes {
   ) async throws -> (listener: NIOLoopBound<OggListener>, title: String?) {
     try await plane { plane in
       let listener = OggListener(
-        sessionID: request.sessionID, eventLoop: plane.eventLoop, statistics: plane.statistics)
+        sessionID: request.sessionID, grant: request.grant, eventLoop: plane.eventLoop,
+        statistics: plane.statistics)
       let title = try plane.add(
         listener, bufferMilliseconds: request.bufferMilliseconds, channel: channel)
       return (NIOLoopBound(listener, eventLoop: plane.eventLoop), title)

@@ -14,7 +14,7 @@ struct SessionRoutes {
 
   func add(to router: Hummingbird.Router<RouterRequestContext>) {
     let sessions = router.group("api/v1/sessions")
-    sessions.get { _, _ in try await list() }
+    sessions.get { _, context in try await list(for: context.grant) }
     sessions.get(":id") { _, context in try await show(context) }
     for command in Self.commands {
       sessions.post("\(":id")/\(command)") { request, context in
@@ -93,9 +93,10 @@ struct SessionRoutes {
     }
   }
 
-  private func list() async throws -> Response {
+  private func list(for grant: Grant) async throws -> Response {
     let sessions = try await plane { plane in
-      plane.store.sessions.values.map(SessionDetail.init).map(\.withoutChapters).sorted {
+      let own = plane.store.sessions.values.filter { grant.matches($0.id) }
+      return own.map(SessionDetail.init).map(\.withoutChapters).sorted {
         $0.session.sessionID.description < $1.session.sessionID.description
       }
     }

@@ -7,13 +7,16 @@ package struct ListenRequest: Sendable, Equatable {
   /// How much of the sound just played comes at once.
   package var bufferMilliseconds: Int
   package var subprotocol: Subprotocol
+  /// What the listener may do, for as long as it stays: `listen` of this session at the least.
+  package let grant: Grant
 
   /// Reads a WebSocket's.
   ///
   /// - Parameters:
   ///   - target: the path and query of the request.
   ///   - subprotocols: the values of `Sec-WebSocket-Protocol`.
-  package init(webSocket target: String, subprotocols: [String]) throws(Refusal) {
+  ///   - grant: what the client may do.
+  package init(webSocket target: String, subprotocols: [String], grant: Grant) throws(Refusal) {
     let uri = URI(target)
     guard let name = uri.queryParameters.get("session") else {
       throw Refusal(
@@ -24,27 +27,32 @@ package struct ListenRequest: Sendable, Equatable {
         .invalidCommand, "none of the subprotocols \(subprotocols.joined(separator: ", ")) is known",
         hint: "offer \(Subprotocol.allCases.map(\.rawValue).joined(separator: " or "))")
     }
-    try self.init(name: name, uri: uri, subprotocol: subprotocol)
+    try self.init(name: name, uri: uri, subprotocol: subprotocol, grant: grant)
   }
 
   /// Reads a player's.
   ///
-  /// - Parameter file: the last part of the path.
-  package init(file: String, target: String) throws(Refusal) {
+  /// - Parameters:
+  ///   - file: the last part of the path.
+  ///   - grant: what the client may do.
+  package init(file: String, target: String, grant: Grant) throws(Refusal) {
     let suffix = ".ogg"
     guard file.hasSuffix(suffix) else {
       throw Refusal(
         .notFound, "there is no /listen/\(file)", hint: "use /listen/ID\(suffix)")
     }
-    try self.init(name: String(file.dropLast(suffix.count)), uri: URI(target), subprotocol: .opus)
+    try self.init(
+      name: String(file.dropLast(suffix.count)), uri: URI(target), subprotocol: .opus, grant: grant)
   }
 
-  private init(name: String, uri: URI, subprotocol: Subprotocol) throws(Refusal) {
+  private init(name: String, uri: URI, subprotocol: Subprotocol, grant: Grant) throws(Refusal) {
     do {
       sessionID = try SessionID(name)
     } catch {
       throw Refusal(error)
     }
+    try grant.require(.listen, sessionID)
+    self.grant = grant
     let range = RouterLimits.bufferMillisecondsRange
     if let text = uri.queryParameters.get("buffer_ms") {
       guard let milliseconds = Int(text), range.contains(milliseconds) else {

@@ -6,6 +6,7 @@ import WireProtocol
 /// at a time, filled with silence while the session is silent, so that the player stays connected.
 package final class OggListener {
   package let sessionID: SessionID
+  private let grant: Grant
   private let eventLoop: any EventLoop
   private let statistics: RouterStatistics
   private var packets: Deque<ByteBuffer> = []
@@ -23,10 +24,11 @@ package final class OggListener {
   private var suppliedUntilNanoseconds: UInt64
 
   package init(
-    sessionID: SessionID, eventLoop: any EventLoop, statistics: RouterStatistics,
+    sessionID: SessionID, grant: Grant, eventLoop: any EventLoop, statistics: RouterStatistics,
     now: UInt64 = MonotonicClock.nowNanoseconds
   ) {
     self.sessionID = sessionID
+    self.grant = grant
     self.eventLoop = eventLoop
     self.statistics = statistics
     lastPacketNanoseconds = now
@@ -77,6 +79,11 @@ package final class OggListener {
   /// Whether the player has stopped taking.
   func isStuck(now: NIODeadline) -> Bool {
     waiter == nil && now - lastTaken >= .seconds(RouterLimits.oggStuckSeconds)
+  }
+
+  /// Ends the stream of a player whose token has expired. Called once a second.
+  func look() {
+    if grant.isExpired() { end() }
   }
 
   package func end() {

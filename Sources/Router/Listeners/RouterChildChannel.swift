@@ -28,17 +28,23 @@ struct RouterChildChannel: ServerChildChannel, HTTPChannelHandler {
   let responder: HTTPChannelHandler.Responder
   let plane: DataPlaneHandle
   let requestGuard: RequestGuard
+  let access: AccessControl
 
   func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
     channel.eventLoop.makeCompletedFuture {
       // No pipelining, error or header handlers, as HTTP1Channel has none: they are seen to above.
       let encoder = HTTPResponseEncoder()
       let decoder = ByteToMessageHandler(HTTPRequestDecoder(leftOverBytesStrategy: .forwardBytes))
-      let firstRequest = FirstRequestHandler { head in (try? admit(head)) != nil }
+      // Judged once, since a ticket can be used once.
+      let admitted = NIOLoopBoundBox<ListenRequest?>(nil, eventLoop: channel.eventLoop)
+      let firstRequest = FirstRequestHandler { head in
+        admitted.value = try? admit(head)
+        return admitted.value != nil
+      }
       let upgrade = NIOTypedHTTPServerUpgradeHandler(
         httpEncoder: encoder, extraHTTPHandlers: [decoder, firstRequest],
         upgradeConfiguration: .init(
-          upgraders: [upgrader()],
+          upgraders: [upgrader(admitted)],
           notUpgradingCompletionHandler: { channel in
             channel.eventLoop.makeCompletedFuture { .http(try serveHTTP(on: channel, logger: logger)) }
           }))
@@ -80,27 +86,36 @@ struct RouterChildChannel: ServerChildChannel, HTTPChannelHandler {
 
   // MARK: WebSocket
 
-  private func upgrader() -> NIOTypedWebSocketServerUpgrader<Negotiated> {
+  private func upgrader(
+    _ admitted: NIOLoopBoundBox<ListenRequest?>
+  ) -> NIOTypedWebSocketServerUpgrader<Negotiated> {
     NIOTypedWebSocketServerUpgrader(
       maxFrameSize: RouterLimits.maximumTextByteCount,
       // The listener says why it closes and waits for the client to have read it.
       enableAutomaticErrorHandling: false,
       shouldUpgrade: { channel, head in
         channel.eventLoop.makeCompletedFuture {
-          let request = try admit(head)
           let offersAny = head.headers.contains(name: "Sec-WebSocket-Protocol")
-          return offersAny ? ["Sec-WebSocket-Protocol": request.subprotocol.rawValue] : [:]
+          let subprotocol = try Self.request(admitted).subprotocol
+          return offersAny ? ["Sec-WebSocket-Protocol": subprotocol.rawValue] : [:]
         }
       },
-      upgradePipelineHandler: { channel, head in
+      upgradePipelineHandler: { channel, _ in
         channel.eventLoop.makeCompletedFuture {
-          try serveWebSocket(on: channel, admit(head))
+          try serveWebSocket(on: channel, Self.request(admitted))
           return .webSocket
         }
       })
   }
 
-  /// What `GET /ws` checks as a plain request is checked here before the upgrade.
+  /// What was admitted: upgrades that were not do not come so far.
+  private static func request(_ admitted: NIOLoopBoundBox<ListenRequest?>) throws -> ListenRequest {
+    guard let request = admitted.value else { throw Refusal(.internal, "the upgrade was not admitted") }
+    return request
+  }
+
+  /// What `GET /ws` checks as a plain request is checked here before the upgrade. A ticket is used when
+  /// nothing else is in the way: a refused request goes on to that route, which says why.
   private func admit(_ head: HTTPRequestHead) throws(Refusal) -> ListenRequest {
     guard head.uri.prefix(while: { $0 != "?" }) == "/ws" else {
       throw Refusal(.notFound, "WebSockets are at /ws")
@@ -113,9 +128,14 @@ struct RouterChildChannel: ServerChildChannel, HTTPChannelHandler {
     } catch {
       throw Refusal(error)
     }
+    let credentials = AccessControl.Credentials(
+      authorization: head.headers.first(name: "Authorization"),
+      ticket: URI(head.uri).queryParameters.get("ticket"))
     let request = try ListenRequest(
-      webSocket: head.uri, subprotocols: head.headers["Sec-WebSocket-Protocol"])
+      webSocket: head.uri, subprotocols: head.headers["Sec-WebSocket-Protocol"],
+      grant: access.grant(for: credentials, takingTicket: false))
     try plane.onLoop.store.checkRoom(for: request.sessionID)
+    if let ticket = credentials.ticket { _ = try access.tickets.grant(of: ticket) }
     return request
   }
 

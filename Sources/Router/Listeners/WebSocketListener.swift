@@ -74,10 +74,12 @@ final class WebSocketListener: ChannelInboundHandler, FrameOutletDelegate {
     close(.tryAgainLater, reason)
   }
 
-  /// Pings, and gives up one that has been silent. Called once a second.
+  /// Pings, and gives up one that has been silent or whose token has expired. Called once a second.
   func look(now: NIODeadline) {
     guard !isClosing else { return }
-    if now - lastHeard >= .seconds(RouterLimits.silenceSecondsBeforeClose) {
+    if request.grant.isExpired() {
+      close(.unauthorized, Grant.expiredReason)
+    } else if now - lastHeard >= .seconds(RouterLimits.silenceSecondsBeforeClose) {
       close(.policyViolation, "nothing was heard for \(RouterLimits.silenceSecondsBeforeClose) s")
     } else if now - lastPing >= .seconds(RouterLimits.pingIntervalSeconds) {
       lastPing = now
@@ -164,4 +166,6 @@ final class WebSocketListener: ChannelInboundHandler, FrameOutletDelegate {
 extension WebSocketErrorCode {
   /// 1013: the server cannot serve this client now.
   static let tryAgainLater = WebSocketErrorCode(codeNumber: 1013)
+  /// 4401, of the codes for private use: what was let in may not stay. As HTTP's 401.
+  static let unauthorized = WebSocketErrorCode(codeNumber: 4401)
 }

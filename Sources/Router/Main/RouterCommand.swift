@@ -4,18 +4,13 @@ import RouterCore
 import ServiceLifecycle
 import WireProtocol
 
-@main
 struct RouterCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "Router",
-    abstract: "Antiphon's Router: hears the AudioEngine and serves everyone who listens.",
-    version: WireLimits.softwareVersion)
+    commandName: "run", abstract: "Run the Router (the default).")
 
   @OptionGroup var options: RouterConfiguration
   @OptionGroup var debug: DebugOptions
   @OptionGroup(title: "Configuration") var sources: ConfigurationOptions
-
-  static func main() async { await ConfiguredCommand(Self.self, process: "router").run() }
 
   func run() async throws {
     OpenFileLimit.raise()

@@ -1,0 +1,63 @@
+import WireProtocol
+
+/// Who may come in: what a token or a ticket grants, and what nobody's does.
+package struct AccessControl: Sendable {
+  /// What a client has shown.
+  package struct Credentials: Sendable {
+    /// The header `Authorization`.
+    package var authorization: String?
+    /// `ticket` of the query, at the doors that take tickets.
+    package var ticket: String?
+
+    package init(authorization: String? = nil, ticket: String? = nil) {
+      self.authorization = authorization
+      self.ticket = ticket
+    }
+  }
+
+  package let tickets = TicketStore()
+  /// nil where there are no keys, and so no tokens.
+  private let verifier: TokenVerifier?
+  private let isAnonymousAllowed: Bool
+
+  /// - Parameters:
+  ///   - keys: what tokens are verified with; without any, everyone may do everything.
+  ///   - isAnonymousAllowed: whether who shows no token may do everything although there are keys.
+  package init(keys: [TokenKey], isAnonymousAllowed: Bool) async throws {
+    verifier = keys.isEmpty ? nil : try await TokenVerifier(keys)
+    self.isAnonymousAllowed = isAnonymousAllowed || keys.isEmpty
+  }
+
+  /// What is asked of those who come, for the log.
+  package var description: String {
+    guard let verifier else { return "everyone who reaches it may listen and command" }
+    let others = isAnonymousAllowed ? ", and lets in who has none" : ""
+    return "asks for tokens signed with \(verifier.algorithmNames)\(others)"
+  }
+
+  /// What somebody may do.
+  ///
+  /// - Parameter takingTicket: false to look at a ticket without using it.
+  /// - Throws: `unauthorized`.
+  package func grant(
+    for credentials: Credentials, takingTicket: Bool = true, now: Int64 = Grant.nowMilliseconds
+  ) throws(Refusal) -> Grant {
+    if let ticket = credentials.ticket { return try tickets.grant(of: ticket, taking: takingTicket) }
+    // Without keys a token cannot be judged, and there is nothing that it could add.
+    guard let verifier else { return .everything }
+    guard let token = try Self.token(in: credentials.authorization, isNeeded: !isAnonymousAllowed) else {
+      return .everything
+    }
+    return try verifier.grant(for: token, now: now)
+  }
+
+  /// The token of `Authorization: Bearer TOKEN` (RFC 6750, 2.1).
+  private static func token(in header: String?, isNeeded: Bool) throws(Refusal) -> Substring? {
+    let words = (header ?? "").split(separator: " ", maxSplits: 1)
+    if words.count == 2, words[0].lowercased() == "bearer" { return words[1] }
+    guard isNeeded else { return nil }
+    throw Refusal(
+      .unauthorized, header == nil ? "a token is needed" : "the header Authorization has no Bearer token",
+      hint: "send Authorization: Bearer TOKEN; docs/permissions.md tells how to get one")
+  }
+}

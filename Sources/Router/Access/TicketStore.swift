@@ -1,0 +1,64 @@
+import NIOCore
+import Synchronization
+import WireProtocol
+
+/// Single-use tickets: what a browser puts into the URL of a WebSocket or an `<audio>`, to which it cannot
+/// give headers, in place of a token that others would find in logs and histories. Used from any thread.
+package final class TicketStore: Sendable {
+  private struct Ticket {
+    /// What it gives.
+    var grant: Grant
+    /// Whose it is.
+    var holder: Grant
+    var expires: NIODeadline
+  }
+
+  private let tickets = Mutex<[String: Ticket]>([:])
+
+  package init() {}
+
+  /// Makes a ticket that gives a part of what its holder has, until the holder's own expiry.
+  ///
+  /// - Throws: `forbidden` beyond what the holder has, `overloaded` where too many wait to be used.
+  package func issue(
+    to holder: Grant, session: SessionID, scope: Scope, now: NIODeadline = .now()
+  ) throws(Refusal) -> String {
+    try holder.require(scope, session)
+    var grant = holder
+    grant.sessions = [SessionPattern(session)]
+    grant.scope = scope
+    let ticket = Ticket(
+      grant: grant, holder: holder, expires: now + .seconds(RouterLimits.ticketSeconds))
+    let name = KeyFile.randomHex(byteCount: 32)
+    try tickets.withLock { tickets throws(Refusal) in
+      tickets = tickets.filter { $0.value.expires > now }
+      guard tickets.count < RouterLimits.maximumTickets,
+        holder.isAnonymous
+          || tickets.values.count(where: { $0.holder == holder }) < RouterLimits.maximumTicketsPerToken
+      else {
+        throw Refusal(
+          .overloaded, "too many tickets wait to be used",
+          hint: "each is good for \(RouterLimits.ticketSeconds) s; ask again when some are used or over")
+      }
+      tickets[name] = ticket
+    }
+    return name
+  }
+
+  /// What a ticket gives. Taking it is using it.
+  ///
+  /// - Parameter taking: false to look only.
+  /// - Throws: `unauthorized` where there is no such ticket any more.
+  package func grant(
+    of name: String, taking: Bool = true, now: NIODeadline = .now()
+  ) throws(Refusal) -> Grant {
+    let ticket = tickets.withLock { taking ? $0.removeValue(forKey: name) : $0[name] }
+    guard let ticket, ticket.expires > now, !ticket.grant.isExpired() else {
+      throw Refusal(
+        .unauthorized,
+        "the ticket was used already, is over \(RouterLimits.ticketSeconds) s old or was never given",
+        hint: "POST /api/v1/tickets gives another, for one connection")
+    }
+    return ticket.grant
+  }
+}

@@ -1,0 +1,14 @@
+import ArgumentParser
+import RouterCore
+import WireProtocol
+
+@main
+struct RouterProgram: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "Router",
+    abstract: "Antiphon's Router: hears the AudioEngine and serves everyone who listens.",
+    version: WireLimits.softwareVersion, subcommands: [RouterCommand.self, TokenCommand.self],
+    defaultSubcommand: RouterCommand.self)
+
+  static func main() async { await ConfiguredCommand(Self.self, process: "router").run() }
+}
