@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import json
 import struct
+from collections.abc import Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -79,10 +80,18 @@ class Listener(Inbox):
 
 @asynccontextmanager
 async def listen(
-    router: str, session: str, protocol: str | None = TIMED, *, buffer_ms: int | None = None, origin: str | None = None
+    router: str,
+    session: str,
+    protocol: str | None = TIMED,
+    *,
+    buffer_ms: int | None = None,
+    origin: str | None = None,
+    token: str | None = None,
+    ticket: str | None = None,
 ):
     """Connects a listener, reads in the background, and disconnects at the end."""
     query = {"session": session} | ({} if buffer_ms is None else {"buffer_ms": str(buffer_ms)})
+    query |= {} if ticket is None else {"ticket": ticket}
     async with (
         aiohttp.ClientSession() as http,
         http.ws_connect(
@@ -90,6 +99,7 @@ async def listen(
             params=query,
             protocols=(protocol,) if protocol else (),
             origin=origin,
+            headers=bearer(token),
             max_msg_size=0,
         ) as socket,
     ):
@@ -187,18 +197,26 @@ class Answer:
 
     status: int
     body: Any
+    headers: Mapping[str, str]
 
     @property
     def code(self) -> str | None:
         return self.body.get("code") if isinstance(self.body, dict) else None
 
 
-async def request(method: str, url: str, body: Any = None, *, raw: bytes | None = None) -> Answer:
+def bearer(token: str | None) -> dict[str, str]:
+    """The header that shows a token, where there is one."""
+    return {} if token is None else {"Authorization": f"Bearer {token}"}
+
+
+async def request(
+    method: str, url: str, body: Any = None, *, raw: bytes | None = None, headers: dict[str, str] | None = None
+) -> Answer:
     """One HTTP request with a JSON answer. A path is sent as it is written."""
     from yarl import URL
 
     data = raw if raw is not None else json.dumps(body).encode() if body is not None else None
-    headers = {"Content-Type": "application/json"} if data is not None else {}
+    headers = ({"Content-Type": "application/json"} if data is not None else {}) | (headers or {})
     timeout = aiohttp.ClientTimeout(total=PATIENCE_SECONDS)
     async with (
         aiohttp.ClientSession(timeout=timeout) as http,
@@ -206,6 +224,6 @@ async def request(method: str, url: str, body: Any = None, *, raw: bytes | None 
     ):
         text = await response.text()
         try:
-            return Answer(response.status, json.loads(text))
+            return Answer(response.status, json.loads(text), response.headers)
         except ValueError:
-            return Answer(response.status, text)
+            return Answer(response.status, text, response.headers)

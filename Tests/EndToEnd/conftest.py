@@ -1,9 +1,11 @@
 """What the tests share. Every module that plays something has an engine and a router of its own."""
 
 import itertools
+import re
 
 import pytest
 
+from access import LISTED, ROUTES, Route
 from analysis import assert_unbroken_tone
 from client import listen
 from inbox import assert_unbroken
@@ -12,6 +14,7 @@ from opus import FRAME, decode
 from processes import Antiphon, Server
 from signals import AMPLITUDE
 from tab import chromium
+from tokens import Mint
 
 #: Plays on while other things go wrong.
 REFERENCE = tone_clip(523, 120, OGG_OPUS)
@@ -28,6 +31,37 @@ def antiphon(tmp_path_factory, media):
     """An AudioEngine and a Router, shared by the tests of one module."""
     with Antiphon(tmp_path_factory.mktemp("antiphon"), media.root) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def mint(tmp_path_factory) -> Mint:
+    return Mint(tmp_path_factory.mktemp("keys"))
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory, media, mint):
+    """A Router that asks for tokens and logs all that it has to say, none of which may be a token or a ticket."""
+    options = (*mint.options, "--allow-origin", LISTED, "--log-level", "trace")
+    with Antiphon(tmp_path_factory.mktemp("guarded"), media.root, router_options=options) as running:
+        yield running
+        log = running.router.log.read_text(errors="replace")
+        assert mint.made and "listening on" in log
+        found = [secret for secret in [*mint.made, mint.secret] if secret in log]
+        assert not found, f"the log has {found}"
+        assert "ticket=" not in log and "Bearer" not in log, "the log has what clients sent"
+
+
+@pytest.fixture
+def declared(guarded) -> dict[str, str]:
+    """What the running Router's routes ask for, by its own word; HEAD is as GET."""
+    found = re.findall(r"route (\w+) (\S+): (.*)", guarded.router.log.read_text(errors="replace"))
+    return {f"{method} {path}": access for method, path, access in found if method != "HEAD"}
+
+
+@pytest.fixture
+def routes(declared) -> list[Route]:
+    """Those of the table that the Router has."""
+    return [route for route in ROUTES if route.name in declared]
 
 
 _numbers = itertools.count(1)

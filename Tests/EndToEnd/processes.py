@@ -110,6 +110,7 @@ class Antiphon:
         *,
         allow: tuple[str, ...] = (),
         engine_options: tuple[str, ...] = (),
+        router_options: tuple[str, ...] = (),
         router: bool = True,
     ) -> None:
         # Not below pytest's folder: a Unix socket's path has at most 107 characters.
@@ -125,8 +126,8 @@ class Antiphon:
             folder / "engine.log",
         )
         state = ["--state", str(folder / "state")]
-        self.router = (
-            Server("Router", ["--engine-socket", self.socket, *state], folder / "router.log") if router else None
+        router_arguments = ["--engine-socket", self.socket, *state, *router_options]
+        self.router = Server("Router", router_arguments, folder / "router.log") if router else None
         )
 
     def __enter__(self) -> "Antiphon":

@@ -131,7 +131,7 @@ import WireProtocol
       #"{"exp":2000000000,"session":"","scope":"listen"}"#, "zgRBd7HDFYEwwVodTba-uHxkCrN1RsRJ1PsfRoluplg",
       "no pattern"
     ),
-    ("[1]", "W376ReKwm4UETujP1fEyBAitkfEt_4dqMjRxzz6bd1k", ""),
+    ("[1]", "W376ReKwm4UETujP1fEyBAitkfEt_4dqMjRxzz6bd1k", "cannot be read"),
   ])
   func `with claims that do not do is refused`(
     _ claims: String, _ signature: String, _ words: String
