@@ -66,7 +66,9 @@ ROUTES = [
     Route("GET", "/api/v1/sessions", "listen"),
     *of_session("listen", "GET ", "GET /why", "GET /queue", "GET /history"),
     *of_session("control", *(f"POST /{name}" for name in ("play", "prepare", "pause", "resume", "stop", "seek"))),
-    *of_session("control", *(f"POST /{name}" for name in ("unprepare", "volume", "quality", "skip", "skip_to", "previous"))),
+    *of_session(
+        "control", *(f"POST /{name}" for name in ("unprepare", "volume", "quality", "skip", "skip_to", "previous"))
+    ),
     *of_session("control", "POST /queue", "DELETE /queue", "POST /queue/shuffle", "POST /queue/loop"),
     *of_session("control", "POST /queue/{entry}/move", "DELETE /queue/{entry}"),
 ]

@@ -128,7 +128,6 @@ class Antiphon:
         state = ["--state", str(folder / "state")]
         router_arguments = ["--engine-socket", self.socket, *state, *router_options]
         self.router = Server("Router", router_arguments, folder / "router.log") if router else None
-        )
 
     def __enter__(self) -> "Antiphon":
         try:
