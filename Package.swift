@@ -103,7 +103,7 @@ let package = Package(
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
       ],
       path: "Sources/Router", exclude: ["Main", "CLibraries"],
-      resources: [.copy("Playground/Resources")], swiftSettings: strict
+      resources: [.copy("Playground/Resources"), .copy("API/openapi.yaml")], swiftSettings: strict
     ),
     .executableTarget(
       name: "Router", dependencies: ["RouterCore"],

@@ -11,7 +11,7 @@ extension DataPlane {
       let asker = Asker.webSocket(listener, requestID: command.requestID)
       do {
         try listener.request.grant.require(command.scope, sessionID)
-        try perform(command, for: asker)
+        try performOnce(command, for: asker)
       } catch {
         asker.refuse(error.report, sessionID: sessionID)
       }
@@ -110,6 +110,7 @@ extension DataPlane {
     session.owed = nil
     let ended = EngineEvent(.ended(.stopped, positionMilliseconds: 0), sessionID: id)
     change(session) { _ = $0.ended(.stopped) }
+    asker.willAnswer(.event(ended))
     state.save(session) {
       asker.answer(.event(ended))
       session.broadcast(WebSocketFrames.text(ended.encoded()), except: asker.webSocket)

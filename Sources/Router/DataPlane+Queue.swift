@@ -25,6 +25,7 @@ extension DataPlane {
     var view = session.queue.view()
     let hasChanged = view != before
     view.added = added
+    asker.willAnswer(.queue(id, view))
     state.save(session) { [self] in
       asker.answer(.queue(id, view))
       if hasChanged { announceQueue(session, except: asker.webSocket) }

@@ -21,6 +21,8 @@ final class DataPlane {
   var pending: PendingRequests<Asker>
   /// Numbers the plays of this start.
   var tagCount = 0
+  /// The answers to commands with an idempotency key.
+  var idempotency = IdempotencyStore<Asker>()
   /// When the engine that was connected last had started: another value is another engine.
   var engineStartedAtMilliseconds: Int?
   /// Sessions that play as far as we know, and that this engine has not named yet.
@@ -58,6 +60,7 @@ final class DataPlane {
     state = StateWriter(store: stateStore, eventLoop: eventLoop, logger: logger)
     pending = PendingRequests(prefix: "r\(String(UInt64.random(in: .min ... .max), radix: 36))")
     engineStartedAtMilliseconds = saved.engineStartedAtMilliseconds
+    for answer in saved.answers { idempotency.restore(answer) }
     for session in saved.sessions { store.known(session.record.id).restore(session) }
     store.onForget = { [state] session in state.forget(session) }
   }

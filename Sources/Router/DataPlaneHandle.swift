@@ -35,7 +35,7 @@ struct DataPlaneHandle: Sendable {
       let promise = eventLoop.makePromise(of: Asker.Answer.self)
       promise.futureResult.assumeIsolated().whenComplete { plane.value.statistics.count($0) }
       do {
-        try plane.value.perform(command, for: .http(promise, requestID: command.requestID))
+        try plane.value.performOnce(command, for: .http(promise, requestID: command.requestID))
       } catch {
         promise.fail(error)
       }

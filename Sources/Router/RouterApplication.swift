@@ -16,19 +16,23 @@ package struct RouterApplication: Service {
   private let configuration: RouterConfiguration
   private let logger: Logger
   private let playgroundFolder: String
+  private let openAPIFile: String
   private let onListening: @Sendable (Int) -> Void
 
   /// - Parameters:
   ///   - playgroundFolder: where the web page's files are.
+  ///   - openAPIFile: the description of the API that is served.
   ///   - onListening: told the port once the Router listens.
   package init(
     configuration: RouterConfiguration, logger: Logger,
     playgroundFolder: String = PlaygroundFiles.usualFolder,
+    openAPIFile: String = OpenAPIRoute.usualFile,
     onListening: @escaping @Sendable (Int) -> Void = { _ in }
   ) {
     self.configuration = configuration
     self.logger = logger
     self.playgroundFolder = playgroundFolder
+    self.openAPIFile = openAPIFile
     self.onListening = onListening
   }
 
@@ -117,8 +121,17 @@ package struct RouterApplication: Service {
     ListenRoutes(plane: plane).add(to: router)
     OperatorRoutes(plane: plane).add(to: router)
     ArtworkRoutes(store: ArtworkStore(plane: plane)).add(to: router)
+    addOpenAPI(to: router)
     logAccess(to: router.routes.filter { !pagePaths.contains($0.path.description) })
-    return router
+    // Behind every route.
+    return router.add(middleware: OtherMethodMiddleware(routes: router.routes))
+  }
+
+  private func addOpenAPI(to router: Hummingbird.Router<RouterRequestContext>) {
+    guard let route = OpenAPIRoute(file: openAPIFile) else {
+      return logger.warning("the API's description is not served: \(openAPIFile) cannot be read")
+    }
+    route.add(to: router)
   }
 
   private func addPlayground(to router: Hummingbird.Router<RouterRequestContext>) {

@@ -97,6 +97,14 @@ package enum RouterLimits {
   /// Commands waiting for the engine's answer.
   package static let maximumPendingRequests = 10_000
 
+  /// Answers that are kept for repeated commands: how many, their bytes, and for how long.
+  package static let maximumKeptAnswers = 10_000
+  package static let keptAnswersByteCount = 33_554_432
+  package static let keptAnswerMilliseconds = 86_400_000
+
+  /// Repetitions that wait for the first one's answer.
+  package static let maximumRepetitionsWaiting = 100
+
   /// Covers of local files: loaded from the engine at a time, and kept for those who ask next.
   static let maximumPicturesLoading = 32
   static let maximumKeptPictures = 64

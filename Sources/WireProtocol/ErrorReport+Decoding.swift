@@ -16,7 +16,8 @@ extension ErrorReport {
     switch error {
     case let report as ErrorReport: self = report
     case DecodingError.keyNotFound(let key, _): self = .field(key.stringValue, "is missing")
-    case DecodingError.typeMismatch(_, let context) where context.codingPath.isEmpty:
+    case DecodingError.typeMismatch(_, let context) where context.codingPath.isEmpty,
+      DecodingError.valueNotFound(_, let context) where context.codingPath.isEmpty:
       self = .notAnObject
     case DecodingError.typeMismatch(let type, let context):
       self = .field(context.codingPath.name, "is not \(Self.word(for: type))")

@@ -50,6 +50,7 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
   case unsupported
   case noSuchSession = "no_such_session"
   case notFound = "not_found"
+  case methodNotAllowed = "method_not_allowed"
   case unauthorized
   case forbidden
   case invalidState = "invalid_state"
@@ -70,6 +71,7 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
   case overloaded
   case tooManySessions = "too_many_sessions"
   case queueFull = "queue_full"
+  case idempotencyConflict = "idempotency_conflict"
   case engineUnavailable = "engine_unavailable"
   case `internal`
 
@@ -79,10 +81,11 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case .unauthorized: 401
     case .sourceForbidden, .forbidden: 403
     case .noSuchSession, .notFound, .sourceNotFound: 404
+    case .methodNotAllowed: 405
     case .invalidState, .superseded, .queueFull: 409
     case .lineTooLong, .sourceTooLarge: 413
     case .sourceNotAudio, .notAPicture: 415
-    case .sourceEmpty, .sourceCorrupt, .sourceTruncated: 422
+    case .sourceEmpty, .sourceCorrupt, .sourceTruncated, .idempotencyConflict: 422
     case .internal: 500
     case .unsupported: 501
     case .sourceUnreachable, .extractionFailed: 502

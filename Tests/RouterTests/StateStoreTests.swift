@@ -97,6 +97,27 @@ import WireProtocol
       #expect(error?.description.contains("is damaged") == true)
     }
   }
+
+  @Test func `has the answers to commands, but the oldest`() async throws {
+    try await withFolder { folder in
+      let answers = try (1...3).map { number in
+        KeptAnswer(
+          intent: Intent(try SessionID("guild:1"), try IdempotencyKey("key\(number)")), fingerprint: "f",
+          json: Array("\"\u{1F3B5}\"".utf8),
+          answeredAtMilliseconds: 1_000, number: number)
+      }
+      var store = try StateStore(directory: folder)
+      for answer in answers {
+        var batch = StateBatch()
+        batch.answers = [answer]
+        batch.oldestAnswer = answer.number - 1
+        try await write(batch, to: store)
+      }
+      try store.close()
+      store = try StateStore(directory: folder)
+      #expect(try store.load().answers == Array(answers[1...]))
+    }
+  }
 }
 
 /// SplitMix64 (Steele, Lea, Flood, 2014): the same changes on every run.

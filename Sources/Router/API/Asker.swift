@@ -4,7 +4,7 @@ import WireProtocol
 /// Who asked, and how to answer. Used on the data plane's loop.
 enum Asker {
   /// What is answered to what was asked.
-  enum Answer: Sendable {
+  enum Answer: Sendable, Codable {
     case event(EngineEvent)
     case queue(SessionID, QueueView)
     case history(SessionID, HistoryView)
@@ -13,13 +13,19 @@ enum Asker {
 
   case webSocket(WebSocketListener, requestID: String?)
   case http(EventLoopPromise<Answer>, requestID: String?)
+  /// One with an idempotency key, whose answer is kept (`DataPlane+Idempotency.swift`).
+  indirect case keyed(Asker, Intent, DataPlane)
   /// The Router itself, for all to hear of: the queue, and sessions that go on after an engine's restart.
   case router
   /// The Router itself, for a step of something else.
   case inside((EngineEvent) -> Void)
 
   var webSocket: WebSocketListener? {
-    if case .webSocket(let listener, _) = self { listener } else { nil }
+    switch self {
+    case .webSocket(let listener, _): listener
+    case .keyed(let asker, _, _): asker.webSocket
+    case .http, .inside, .router: nil
+    }
   }
 
   var isInside: Bool {
@@ -41,8 +47,15 @@ enum Asker {
         promise.succeed(answer)
       }
     case .inside(let take): if case .event(let event) = answer { take(event) }
+    case .keyed(let asker, let intent, let plane): plane.finish(intent, answer, for: asker)
     case .router: break
     }
+  }
+
+  /// Says, in the turn in which a change is saved, what it is going to be answered with: what is kept of the
+  /// answer is written in the transaction of the change.
+  func willAnswer(_ answer: Answer) {
+    if case .keyed(_, let intent, let plane) = self { plane.keep(answer, to: intent) }
   }
 
   func refuse(_ report: ErrorReport, sessionID: SessionID?) {

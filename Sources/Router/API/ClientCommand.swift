@@ -4,6 +4,7 @@ import WireProtocol
 package struct ClientCommand: Sendable, Equatable {
   /// The client's own, repeated by the answer.
   package var requestID: String?
+  package var idempotencyKey: IdempotencyKey?
   package var action: Action
 
   package enum Action: Sendable, Equatable {
@@ -13,8 +14,9 @@ package struct ClientCommand: Sendable, Equatable {
     case ping(Double)
   }
 
-  package init(requestID: String? = nil, _ action: Action) {
+  package init(requestID: String? = nil, idempotencyKey: IdempotencyKey? = nil, _ action: Action) {
     self.requestID = requestID
+    self.idempotencyKey = idempotencyKey
     self.action = action
   }
 
@@ -35,34 +37,30 @@ package struct ClientCommand: Sendable, Equatable {
       let requestID = (try? JSON.decode(Envelope.self, from: json))?.requestID
       throw Refusal(ErrorReport(decoding: error), requestID: requestID)
     }
-    if let named = fields.sessionID ?? fields.channelID, named != sessionID.description {
-      throw Refusal(
-        ErrorReport(
-          .invalidCommand, "the command is for the session \(named.debugDescription), here is \(sessionID)",
-          hint: "leave session_id out", stage: .command),
-        requestID: fields.requestID)
-    }
     do {
-      if let action = try routerAction(type ?? fields.type, json, sessionID, entryID) {
-        return ClientCommand(requestID: fields.requestID, action)
-      }
+      try check(fields, sessionID)
+      let key = try fields.idempotencyKey.map { text in try IdempotencyKey(text) }
+      let action = try action(type ?? fields.type, json, sessionID, entryID)
+      return ClientCommand(requestID: fields.requestID, idempotencyKey: key, action)
     } catch let refusal as Refusal {
       throw Refusal(refusal.report, status: refusal.status, requestID: fields.requestID)
+    } catch let error as CommandError {
+      throw Refusal(error.report, requestID: fields.requestID)
     } catch {
       throw Refusal(ErrorReport(decoding: error), requestID: fields.requestID)
     }
-    do {
-      let command = try EngineCommand.decode(json, type: type, sessionID: sessionID)
-      guard case .artwork = command.action else {
-        return ClientCommand(requestID: command.requestID, .engine(command.action))
-      }
-    } catch {
-      throw Refusal(error.report, requestID: error.requestID)
+  }
+
+  private static func check(_ fields: Fields, _ sessionID: SessionID) throws(Refusal) {
+    if let named = fields.sessionID ?? fields.channelID, named != sessionID.description {
+      throw Refusal(
+        .invalidCommand, "the command is for the session \(named.debugDescription), here is \(sessionID)",
+        hint: "leave session_id out")
     }
-    throw Refusal(
-      ErrorReport(
-        .invalidCommand, "a cover comes over HTTP alone", hint: "GET /artwork?url=media:…", stage: .command),
-      requestID: fields.requestID)
+    if let id = fields.requestID, id.count > WireLimits.maximumRequestIDLength {
+      throw Refusal(
+        .invalidCommand, "the field request_id has over \(WireLimits.maximumRequestIDLength) characters")
+    }
   }
 
   /// What an answer needs even where another field is wrong.
@@ -80,12 +78,14 @@ package struct ClientCommand: Sendable, Equatable {
     var requestID: String?
     var sessionID: String?
     var channelID: String?
+    var idempotencyKey: String?
 
     enum CodingKeys: String, CodingKey {
       case type
       case requestID = "request_id"
       case sessionID = "session_id"
       case channelID = "channel_id"
+      case idempotencyKey = "idempotency_key"
     }
   }
 
@@ -93,10 +93,15 @@ package struct ClientCommand: Sendable, Equatable {
     var t: Double
   }
 
-  private static func routerAction(
+  private static func action(
     _ type: String?, _ json: [UInt8], _ id: SessionID, _ entryID: String?
-  ) throws -> Action? {
+  ) throws -> Action {
     if type == "ping" { return .ping(try JSON.decode(Ping.self, from: json).t) }
-    return try QueueCommand.decode(type, from: json, entryID: entryID).map { .queue(id, $0) }
+    if let command = try QueueCommand.decode(type, from: json, entryID: entryID) {
+      return .queue(id, command)
+    }
+    let action = try EngineCommand.decode(json, type: type, sessionID: id).action
+    guard case .artwork = action else { return .engine(action) }
+    throw Refusal(.invalidCommand, "a cover comes over HTTP alone", hint: "GET /artwork?url=media:…")
   }
 }

@@ -42,7 +42,7 @@ struct DoorMiddleware: RouterMiddleware {
     }
   }
 
-  private static func response(for refusal: Refusal) -> Response {
+  static func response(for refusal: Refusal) -> Response {
     var response = Response.json(
       JSON.encode(refusal.report), status: HTTPResponse.Status(code: refusal.status))
     if response.status == .serviceUnavailable {
@@ -50,6 +50,8 @@ struct DoorMiddleware: RouterMiddleware {
     }
     // RFC 6750, 3.
     if response.status == .unauthorized { response.headers[.wwwAuthenticate] = "Bearer" }
+    // RFC 9110, 15.5.22.
+    if response.status == .upgradeRequired { response.headers[.upgrade] = "websocket" }
     return response
   }
 

@@ -41,7 +41,7 @@ package enum QueueCommand: Sendable, Equatable {
     case "queue_move":
       let id = try entryID ?? fields(EntryField.self).id
       return .move(id: id, position: try position(fields(PositionField.self).position))
-    case "queue_remove": return .remove(id: try fields(EntryField.self).id)
+    case "queue_remove": return .remove(id: try entryID ?? fields(EntryField.self).id)
     case "queue_clear": return .clear
     case "queue_shuffle": return .shuffle
     case "queue_loop": return .loop(try loopMode(fields(ModeField.self).mode))
@@ -51,23 +51,6 @@ package enum QueueCommand: Sendable, Equatable {
     case "quality": return .quality(try fields(QualityField.self).kilobits)
     default: return nil
     }
-  }
-
-  /// The same from an HTTP query.
-  package static func show(offset: String?, limit: String?) throws -> QueueCommand {
-    .show(
-      QueuePage(
-        offset: try whole(number(offset) ?? 0, "offset", in: 0...RouterLimits.maximumQueueEntries),
-        limit: try pageLimit(number(limit))))
-  }
-
-  package static func history(limit: String?) throws -> QueueCommand {
-    .history(limit: try pageLimit(number(limit)))
-  }
-
-  /// What is no number is none that is allowed either.
-  private static func number(_ text: String?) -> Double? {
-    text.map { Double($0) ?? -1 }
   }
 
   // MARK: Fields

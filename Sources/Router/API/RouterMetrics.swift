@@ -22,7 +22,8 @@ enum RouterMetrics {
       name("queued_tracks"), "Tracks that wait in all queues",
       [([:], plane.store.sessions.values.reduce(0) { $0 + $1.queue.waiting.count })])
     text.gauge(
-      name("state_writable"), "1 while queues can be written to disk", [([:], plane.state.problem == nil ? 1 : 0)])
+      name("state_writable"), "1 while queues can be written to disk",
+      [([:], plane.state.problem == nil ? 1 : 0)])
     text.gauge(name("listeners"), "WebSockets and players", [([:], plane.store.listenerCount)])
     text.gauge(name("pending_requests"), "Commands the engine has not answered", [([:], plane.pending.count)])
     text.gauge(

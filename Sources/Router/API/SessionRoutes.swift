@@ -1,15 +1,37 @@
+import HTTPTypes
 import Hummingbird
+import HummingbirdCore
 import WireProtocol
 
 /// REST under `/api/v1`: the commands of the WebSocket, each a path (`docs/http-and-websocket.md`).
 struct SessionRoutes {
   let plane: DataPlaneHandle
 
-  /// The commands that are `POST /api/v1/sessions/ID/COMMAND`.
+  /// A command as REST has it, `METHOD /api/v1/sessions/ID/PATH`. Its fields are in the body; of a GET in the
+  /// query, and of an entry's in the path.
+  private struct CommandRoute {
+    var method: HTTPRequest.Method
+    var path: RouterPath
+    /// As on a WebSocket.
+    var type: String
+
+    init(_ method: HTTPRequest.Method, _ path: String, _ type: String? = nil) {
+      self.method = method
+      self.path = RouterPath(":id/" + path)
+      self.type = type ?? path
+    }
+  }
+
   private static let commands = [
-    "play", "prepare", "unprepare", "pause", "resume", "stop", "seek", "volume", "skip", "skip_to",
-    "previous",
-    "quality",
+    CommandRoute(.post, "play"), CommandRoute(.post, "prepare"), CommandRoute(.post, "unprepare"),
+    CommandRoute(.post, "pause"), CommandRoute(.post, "resume"), CommandRoute(.post, "stop"),
+    CommandRoute(.post, "seek"), CommandRoute(.post, "volume"), CommandRoute(.post, "quality"),
+    CommandRoute(.post, "skip"), CommandRoute(.post, "skip_to"), CommandRoute(.post, "previous"),
+    CommandRoute(.get, "why"), CommandRoute(.get, "history"), CommandRoute(.get, "queue"),
+    CommandRoute(.post, "queue", "queue_add"), CommandRoute(.delete, "queue", "queue_clear"),
+    CommandRoute(.post, "queue/shuffle", "queue_shuffle"), CommandRoute(.post, "queue/loop", "queue_loop"),
+    CommandRoute(.delete, "queue/:entry", "queue_remove"),
+    CommandRoute(.post, "queue/:entry/move", "queue_move"),
   ]
 
   func add(to router: Hummingbird.Router<RouterRequestContext>) {
@@ -17,37 +39,9 @@ struct SessionRoutes {
     sessions.get { _, context in try await list(for: context.grant) }
     sessions.get(":id") { _, context in try await show(context) }
     for command in Self.commands {
-      sessions.post("\(":id")/\(command)") { request, context in
-        try await ask(body(request), type: command, context)
+      sessions.on(command.path, method: command.method) { request, context in
+        try await perform(command.type, request, context)
       }
-    }
-    sessions.get(":id/why") { _, context in
-      try await answer(ClientCommand(.engine(.session(sessionID(context), .why))))
-    }
-    sessions.post(":id/queue") { request, context in
-      try await ask(body(request), type: "queue_add", context)
-    }
-    for change in ["shuffle", "loop"] {
-      sessions.post("\(":id")/queue/\(change)") { request, context in
-        try await ask(body(request), type: "queue_\(change)", context)
-      }
-    }
-    sessions.get(":id/queue") { request, context in
-      let query = request.uri.queryParameters
-      return try await ask(.show(offset: query.get("offset"), limit: query.get("limit")), context)
-    }
-    sessions.get(":id/history") { request, context in
-      try await ask(.history(limit: request.uri.queryParameters.get("limit")), context)
-    }
-    sessions.delete(":id/queue") { _, context in try await ask(.clear, context) }
-    sessions.delete(":id/queue/:entry") { _, context in
-      try await ask(.remove(id: context.parameters.require("entry")), context)
-    }
-    sessions.post(":id/queue/:entry/move") { request, context in
-      let entry = try context.parameters.require("entry")
-      return try await answer(
-        ClientCommand.decode(body(request), type: "queue_move", sessionID: sessionID(context), entryID: entry)
-      )
     }
     router.get("api/v1/media") { request, _ in
       let path = request.uri.queryParameters.get("path") ?? ""
@@ -62,20 +56,34 @@ struct SessionRoutes {
     try SessionID(context.parameters.require("id"))
   }
 
-  private func body(_ request: Request) async throws -> [UInt8] {
+  private func perform(
+    _ type: String, _ request: Request, _ context: RouterRequestContext
+  ) async throws -> Response {
+    var command = try await ClientCommand.decode(
+      fields(of: request), type: type, sessionID: sessionID(context),
+      entryID: context.parameters.get("entry"))
+    command.idempotencyKey = try IdempotencyKey(request.headers) ?? command.idempotencyKey
+    return try await answer(command)
+  }
+
+  /// The command's fields as one JSON object.
+  private func fields(of request: Request) async throws -> [UInt8] {
+    guard request.method == .post else { return try JSON.encode(numbers(in: request.uri)) }
     let bytes = try await request.body.collect(upTo: RouterLimits.maximumTextByteCount)
     // A command without fields may come without a body.
     return bytes.readableBytes == 0 ? Array("{}".utf8) : Array(bytes.readableBytesView)
   }
 
-  private func ask(_ json: [UInt8], type: String, _ context: RouterRequestContext) async throws -> Response {
-    try await answer(ClientCommand.decode(json, type: type, sessionID: sessionID(context)))
-  }
-
-  private func ask(
-    _ change: QueueCommand, _ context: RouterRequestContext
-  ) async throws -> Response {
-    try await answer(ClientCommand(.queue(sessionID(context), change)))
+  private func numbers(in uri: URI) throws(Refusal) -> [String: Int] {
+    var numbers: [String: Int] = [:]
+    for name in ["offset", "limit"] {
+      guard let text = uri.queryParameters.get(name) else { continue }
+      guard let number = Int(text) else {
+        throw Refusal(.invalidCommand, "\(name) is \(text.debugDescription), not a whole number")
+      }
+      numbers[name] = number
+    }
+    return numbers
   }
 
   private func answer(_ command: ClientCommand) async throws -> Response {

@@ -3,7 +3,9 @@ extension ClientCommand {
   /// to be added included, `control`.
   package var scope: Scope {
     switch action {
-    case .ping, .queue(_, .show), .queue(_, .history), .engine(.session(_, .status)), .engine(.session(_, .why)): .listen
+    case .ping, .queue(_, .show), .queue(_, .history), .engine(.session(_, .status)),
+      .engine(.session(_, .why)):
+      .listen
     default: .control
     }
   }

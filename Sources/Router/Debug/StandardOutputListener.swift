@@ -92,7 +92,8 @@ private final class SessionEar: EngineLinkDelegate {
     self.eventLoop = eventLoop
     self.store = store
     self.logger = logger
-    listener = OggListener(sessionID: sessionID, eventLoop: eventLoop, statistics: statistics)
+    listener = OggListener(
+      sessionID: sessionID, grant: .everything, eventLoop: eventLoop, statistics: statistics)
     makeLink = { ear in
       EngineLink(
         path: configuration.engineSocket, socketBufferByteCount: configuration.socketBufferBytes,

@@ -2,13 +2,12 @@ import NIOCore
 import NIOHTTP1
 
 /// Sees a connection through to its first request, before NIO's upgrade handler: one that sends nothing is
-/// closed after a while, and at once when the Router stops; one that sends no HTTP is told so; and one
-/// whose upgrade is refused becomes a plain request, which the routes answer with the reason. (NIO's
-/// handler itself loses the head of a request that it does not upgrade, `Upgrade: h2c` for example.)
+/// closed after a while, and at once when the Router stops; and one whose upgrade is refused becomes a plain
+/// request, which the routes answer with the reason. (NIO's handler itself loses the head of a request that
+/// it does not upgrade, `Upgrade: h2c` for example.)
 final class FirstRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias InboundOut = HTTPServerRequestPart
-  typealias OutboundOut = HTTPServerResponsePart
 
   private let admits: (HTTPRequestHead) -> Bool
   private var deadline: Scheduled<Void>?
@@ -47,14 +46,6 @@ final class FirstRequestHandler: ChannelInboundHandler, RemovableChannelHandler 
     } else {
       context.fireUserInboundEventTriggered(event)
     }
-  }
-
-  func errorCaught(context: ChannelHandlerContext, error: any Error) {
-    let head = HTTPResponseHead(
-      version: .http1_1, status: .badRequest, headers: ["connection": "close", "content-length": "0"])
-    context.write(wrapOutboundOut(.head(head)), promise: nil)
-    let written = context.writeAndFlush(wrapOutboundOut(.end(nil)))
-    written.assumeIsolated().whenComplete { _ in context.close(promise: nil) }
   }
 
   /// RFC 6455, 4.2.1.

@@ -32,9 +32,10 @@ struct RouterChildChannel: ServerChildChannel, HTTPChannelHandler {
 
   func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
     channel.eventLoop.makeCompletedFuture {
-      // No pipelining, error or header handlers, as HTTP1Channel has none: they are seen to above.
+      // No pipelining or header handlers, as HTTP1Channel has none: they are seen to above.
       let encoder = HTTPResponseEncoder()
       let decoder = ByteToMessageHandler(HTTPRequestDecoder(leftOverBytesStrategy: .forwardBytes))
+      let malformed = MalformedRequestHandler()
       // Judged once, since a ticket can be used once.
       let admitted = NIOLoopBoundBox<ListenRequest?>(nil, eventLoop: channel.eventLoop)
       let firstRequest = FirstRequestHandler { head in
@@ -42,14 +43,14 @@ struct RouterChildChannel: ServerChildChannel, HTTPChannelHandler {
         return admitted.value != nil
       }
       let upgrade = NIOTypedHTTPServerUpgradeHandler(
-        httpEncoder: encoder, extraHTTPHandlers: [decoder, firstRequest],
+        httpEncoder: encoder, extraHTTPHandlers: [decoder, malformed, firstRequest],
         upgradeConfiguration: .init(
           upgraders: [upgrader(admitted)],
           notUpgradingCompletionHandler: { channel in
             channel.eventLoop.makeCompletedFuture { .http(try serveHTTP(on: channel, logger: logger)) }
           }))
       let pipeline = channel.pipeline.syncOperations
-      try pipeline.addHandlers([encoder, decoder, firstRequest, upgrade])
+      try pipeline.addHandlers([encoder, decoder, malformed, firstRequest, upgrade])
       let negotiated = upgrade.upgradeResultFuture
       return Value(channel: channel, negotiated: negotiated)
     }

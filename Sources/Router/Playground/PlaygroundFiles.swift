@@ -42,12 +42,14 @@ package struct PlaygroundFiles: Sendable {
     self.files = files
   }
 
+  package static var usualFolder: String { resourceFolder + "/Resources" }
+
   /// Where SwiftPM puts the resources: beside the executable. `Bundle.module` would find them too, and end
   /// the process where it does not.
-  package static var usualFolder: String {
+  static var resourceFolder: String {
     let executable = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
     let folder = executable.split(separator: "/", omittingEmptySubsequences: false).dropLast()
-    return folder.joined(separator: "/") + "/antiphon_RouterCore.resources/Resources"
+    return folder.joined(separator: "/") + "/antiphon_RouterCore.resources"
   }
 
   func add(to router: Hummingbird.Router<RouterRequestContext>) {

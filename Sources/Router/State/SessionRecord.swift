@@ -33,6 +33,8 @@ package struct SavedSession: Sendable {
 /// Everything that was kept.
 package struct SavedState: Sendable {
   package var sessions: [SavedSession] = []
+  /// The oldest first.
+  package var answers: [KeptAnswer] = []
   /// When the engine that was connected last had started.
   package var engineStartedAtMilliseconds: Int?
 }
@@ -45,11 +47,14 @@ package struct StateBatch: Sendable {
   package var records: [SessionRecord] = []
   package var positions: [(session: SessionID, milliseconds: Int)] = []
   package var engineStartedAtMilliseconds: Int?
+  package var answers: [KeptAnswer] = []
+  /// Answers with lower numbers are to be gone.
+  package var oldestAnswer = 0
 
   package init() {}
 
   package var isEmpty: Bool {
     cleared.isEmpty && changes.isEmpty && records.isEmpty && positions.isEmpty
-      && engineStartedAtMilliseconds == nil
+      && engineStartedAtMilliseconds == nil && answers.isEmpty
   }
 }

@@ -23,6 +23,15 @@ enum StateSchema {
           CREATE TABLE setting (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
           """)
     }
+    migrator.registerMigration("answers") { database in
+      try database.execute(
+        sql: """
+          CREATE TABLE answer (
+            number INTEGER PRIMARY KEY, session_id TEXT NOT NULL, key TEXT NOT NULL, fingerprint TEXT NOT NULL,
+            json TEXT NOT NULL, answered_ms INTEGER NOT NULL
+          );
+          """)
+    }
     guard try !database.read(migrator.hasBeenSuperseded) else {
       throw StateStore.OpenError(
         description: "it was written by a newer Antiphon; install that one, or put the copy of before it back"

@@ -50,6 +50,8 @@ package final class StateStore: Sendable {
       var state = SavedState()
       state.engineStartedAtMilliseconds = try Int.fetchOne(
         database, sql: "SELECT value FROM setting WHERE name = 'engine_started_ms'")
+      state.answers = try Row.fetchAll(database, sql: "SELECT * FROM answer ORDER BY number")
+        .compactMap(Self.answer)
       let rows = try Row.fetchAll(database, sql: "SELECT * FROM session")
       for row in rows {
         guard let record = Self.record(row) else { continue }
@@ -78,6 +80,7 @@ package final class StateStore: Sendable {
       if let milliseconds = batch.engineStartedAtMilliseconds {
         try Self.run("REPLACE INTO setting VALUES ('engine_started_ms', ?)", [milliseconds], database)
       }
+      try Self.write(batch.answers, oldest: batch.oldestAnswer, database)
     } completion: { _, result in
       completion(result)
     }
@@ -152,6 +155,28 @@ package final class StateStore: Sendable {
       },
       history: played.compactMap { value($0) }, lastPlayedNumber: record.lastPlayedNumber,
       loop: record.loop, bitrateKilobits: record.bitrateKilobits, lastID: record.lastID)
+  }
+
+  private static func write(_ answers: [KeptAnswer], oldest: Int, _ database: Database) throws {
+    guard !answers.isEmpty else { return }
+    for answer in answers {
+      try run(
+        "REPLACE INTO answer VALUES (?, ?, ?, ?, ?, ?)",
+        [
+          answer.number, answer.intent.sessionID.description, answer.intent.key.text, answer.fingerprint,
+          String(decoding: answer.json, as: UTF8.self), answer.answeredAtMilliseconds,
+        ], database)
+    }
+    try run("DELETE FROM answer WHERE number < ?", [oldest], database)
+  }
+
+  private static func answer(_ row: Row) -> KeptAnswer? {
+    guard let id = try? SessionID(row["session_id"] as String),
+      let key = try? IdempotencyKey(row["key"] as String)
+    else { return nil }
+    return KeptAnswer(
+      intent: Intent(id, key), fingerprint: row["fingerprint"], json: Array((row["json"] as String).utf8),
+      answeredAtMilliseconds: row["answered_ms"], number: row["number"])
   }
 
   private static func json(_ value: some Encodable) -> String {

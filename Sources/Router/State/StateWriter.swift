@@ -61,6 +61,20 @@ final class StateWriter {
     write()
   }
 
+  /// Has an answer written with what is written next.
+  func add(_ answer: KeptAnswer, oldestNumber: Int) {
+    batch.answers.append(answer)
+    batch.oldestAnswer = oldestNumber
+  }
+
+  /// Writes what there is.
+  ///
+  /// - Parameter done: as of `save`.
+  func write(then done: @escaping () -> Void) {
+    waiters.append(done)
+    write()
+  }
+
   private func write() {
     guard !isWriting else { return }
     isWriting = true
@@ -68,11 +82,12 @@ final class StateWriter {
     let waiting = waiters
     let batch = takeBatch()
     let writer = NIOLoopBound(self, eventLoop: eventLoop)
+    let answers = batch.answers
     let context = NIOLoopBound((sessions, waiting), eventLoop: eventLoop)
     store.write(batch) { [eventLoop] result in
       eventLoop.execute {
         let (sessions, waiting) = context.value
-        writer.value.written(result, sessions, waiting)
+        writer.value.written(result, sessions, answers, waiting)
       }
     }
   }
@@ -93,7 +108,8 @@ final class StateWriter {
   }
 
   private func written(
-    _ result: Result<Void, any Error>, _ sessions: [SessionID: RoutedSession], _ waiting: [() -> Void]
+    _ result: Result<Void, any Error>, _ sessions: [SessionID: RoutedSession], _ answers: [KeptAnswer],
+    _ waiting: [() -> Void]
   ) {
     isWriting = false
     switch result {
@@ -103,6 +119,7 @@ final class StateWriter {
       unwritten = [:]
     case .failure(let error):
       unwritten.merge(sessions) { $1 }
+      batch.answers = (answers + batch.answers).suffix(RouterLimits.maximumKeptAnswers)
       let words = "the state cannot be written: \(error)"
       if problem != words { logger.error("\(words)") }
       problem = words

@@ -1,0 +1,84 @@
+import WireProtocol
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Where commands come in from every door.
+extension DataPlane {
+  /// Does what is asked, once for each idempotency key.
+  func performOnce(_ command: ClientCommand, for asker: Asker) throws(Refusal) {
+    guard let key = command.idempotencyKey, let sessionID = command.changedSession else {
+      return try perform(command, for: asker)
+    }
+    let intent = Intent(sessionID, key)
+    let verdict = try idempotency.begin(
+      intent, fingerprint: command.fingerprint, waiter: asker, nowMilliseconds: Self.unixMilliseconds)
+    switch verdict {
+    case .waits: break
+    case .repeated(let json): asker.answer(try Self.answer(json))
+    case .perform:
+      let keyed = Asker.keyed(asker, intent, self)
+      do {
+        try perform(command, for: keyed)
+      } catch {
+        keyed.refuse(error.report, sessionID: sessionID)
+      }
+    }
+  }
+
+  /// Gives the answer to everyone who asked, once it is on disk.
+  func finish(_ intent: Intent, _ answer: Asker.Answer, for asker: Asker) {
+    let give = { [self] in
+      let waiters = idempotency.finish(intent)
+      for asker in [asker] + waiters { asker.answer(answer) }
+    }
+    keep(answer, to: intent) ? state.write(then: give) : give()
+  }
+
+  /// Has an answer written with what is written next.
+  ///
+  /// - Returns: whether it was not kept before, and is now.
+  @discardableResult
+  func keep(_ answer: Asker.Answer, to intent: Intent) -> Bool {
+    guard answer.isFinal,
+      let kept = idempotency.keep(JSON.encode(answer), to: intent, nowMilliseconds: Self.unixMilliseconds)
+    else { return false }
+    state.add(kept, oldestNumber: idempotency.oldestNumber)
+    return true
+  }
+
+  private static func answer(_ json: [UInt8]) throws(Refusal) -> Asker.Answer {
+    do {
+      return try JSON.decode(Asker.Answer.self, from: json)
+    } catch {
+      throw Refusal(.internal, "the answer that was kept cannot be read: \(error)")
+    }
+  }
+
+  private static var unixMilliseconds: Int { Int(Date().timeIntervalSince1970 * 1_000) }
+}
+
+extension Asker.Answer {
+  /// An error that may pass is not: the command is to be tried again.
+  fileprivate var isFinal: Bool {
+    guard case .event(let event) = self, case .error(let report) = event.body else { return true }
+    return report.code.httpStatus < 500 || report.code == .unsupported
+  }
+}
+
+extension ClientCommand {
+  /// The session that it changes; nil where it reads alone, so that repeating it does no harm.
+  fileprivate var changedSession: SessionID? {
+    switch action {
+    case .engine(.session(_, .status)), .engine(.session(_, .why)), .queue(_, .show), .queue(_, .history): nil
+    case .engine(.session(let id, _)), .queue(let id, _): id
+    case .engine, .ping: nil
+    }
+  }
+
+  /// Equal for equal commands. Descriptions of values made of strings, numbers and flags name every one.
+  fileprivate var fingerprint: String { ContentHash.entityTag(String(describing: action).utf8) }
+}
