@@ -1,18 +1,25 @@
-// The playground: finds the session, chooses a player, and ties the views to them.
+// The playground: finds out what it may do, finds the session, chooses a player, and ties the views to them.
 
+import { allows, findAccess, matches } from './session/access.js';
 import { findSession } from './session/identity.js';
-import { KnownTracks } from './session/known-tracks.js';
+import { QueueCommands } from './session/queue-commands.js';
+import { refusals } from './session/rest.js';
 import { Snapshot } from './session/snapshot.js';
-import { ElementPlayer, canPlayOgg } from './sound/player-element.js';
-import { WebCodecsPlayer, whyUnavailable } from './sound/player-webcodecs.js';
+import { currentToken } from './session/token.js';
+import { choosePlayer } from './sound/choose-player.js';
+import { addActions } from './view/add-actions.js';
 import { byId } from './view/elements.js';
 import { Finder } from './view/finder.js';
+import { HistoryView } from './view/history.js';
 import { Library } from './view/library.js';
+import { MediaKeys } from './view/media-keys.js';
 import { Notices } from './view/notices.js';
 import { NowPlaying } from './view/now-playing.js';
-import { PlayOptions } from './view/play-options.js';
+import { Quality } from './view/quality.js';
 import { QueueView } from './view/queue.js';
 import { ShareButton } from './view/share.js';
+import { Shortcuts } from './view/shortcuts.js';
+import { SignIn } from './view/sign-in.js';
 import { Spectrum } from './view/spectrum.js';
 import { Statistics } from './view/statistics.js';
 import { Transport } from './view/transport.js';
@@ -23,63 +30,71 @@ import { offerWindowAPI } from './window-api.js';
 const STATISTICS_INTERVAL_MS = 250;
 /** Codes of errors that only say that somebody was faster. */
 const UNREMARKABLE = new Set(['superseded']);
+/** Close codes that say that the server does not want this page: a policy, or no token that holds. */
+const REFUSED = new Set([1008, 4401, 4403]);
 
-const session = await findSession();
+const notices = new Notices();
+const signIn = new SignIn();
+const { access, session } = await enter();
+const canControl = allows(access, 'control');
 const snapshot = new Snapshot();
-const known = new KnownTracks();
 /** Optimistic, so that the first moment does not look like trouble. */
 let isConnected = true;
-const notices = new Notices();
-const player = await choosePlayer();
+let isAskingForToken = false;
 
-const transport = new Transport({ ask, player, playSomething });
+const { player, note } = await choosePlayer({ onEvent, onLink, onAllowed: render, onFailure });
+const commands = new QueueCommands(ask, session.id);
+const actions = addActions(commands);
+const transport = new Transport({ ask, player, playSomething, canControl });
 const nowPlaying = new NowPlaying();
-const queueView = new QueueView(ask, known);
-const options = new PlayOptions();
-const library = new Library({ play, queue });
-const welcome = new Welcome(play);
+const queueView = new QueueView({ commands, notices, session: session.id, canControl });
+const history = new HistoryView({ session: session.id, actions: canControl ? { ...actions, playNow: actions.play } : null });
+const quality = new Quality(ask);
+const library = new Library(actions);
+const finder = new Finder({ actions, commands, notices });
+const welcome = new Welcome(actions.play);
+const mediaKeys = new MediaKeys({ transport, player, canControl });
 const spectrum = new Spectrum(byId('spectrum'), player.output);
 const statistics = new Statistics();
-new Finder({ play, queue }, known, notices);
+new Shortcuts({ transport, queue: queueView, find: () => finder.focus() });
 new WhyPanel({ session, facts, allow: () => player.resumeSound(), unmute: () => transport.setMuted(false) });
 new ShareButton(session, notices);
 
 start();
 
-async function choosePlayer() {
-  const handlers = { onEvent, onLink, onAllowed: render, onFailure };
-  const forced = new URLSearchParams(location.search).get('player') === 'audio';
-  const reason = forced ? 'The plain Ogg player is used, because the address asks for it (player=audio).'
-    : await whyUnavailable();
-  if (!reason) return new WebCodecsPlayer(handlers);
-  const note = byId('player-note');
-  note.textContent = canPlayOgg() ? reason
-    : 'This browser plays neither WebCodecs nor Ogg Opus, so it can control the session but not be heard. '
-      + 'Any current Firefox, Chrome, Edge or Safari can.';
-  note.hidden = false;
-  return new ElementPlayer(handlers);
+/** Asks for a token until there is one that may hear the session. */
+async function enter() {
+  let access = await findAccess();
+  if (!access.isKnown) access = await signIn.ask('This server plays for people who have a token.');
+  for (;;) {
+    const session = await findSession(access.sessions);
+    if (!session.isForbidden && allows(access, 'listen')) return { access, session };
+    access = await signIn.ask(`Your token is not for the session “${session.id}”.`);
+  }
 }
 
 async function start() {
-  const socketURL = new URL('ws', location.href);
-  socketURL.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:';
-  socketURL.search = new URLSearchParams({ session: session.id }).toString();
+  const url = new URL('ws', location.href);
+  url.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:';
+  url.search = new URLSearchParams({ session: session.id }).toString();
   const listenURL = new URL(`listen/${encodeURIComponent(session.id)}.ogg`, location.href);
   listenURL.search = '';
   if (session.rejected !== null) {
-    notices.error({
-      message: `“${session.rejected}” cannot be a session ID, so this tab has its own session.`,
-      hint: 'An ID is 1 to 24 letters, digits and . _ : -',
-    });
+    notices.error({ code: 'invalid_session_id', message: `“${session.rejected}”: this tab has a session of its own` });
   }
+  showPermissions();
+  byId('player-note').textContent = note ?? '';
+  byId('player-note').hidden = note === null;
   // Any first touch of the page may be the one that lets the browser play sound.
   for (const type of ['pointerdown', 'keydown', 'touchend']) {
     addEventListener(type, () => player.resumeSound(), { capture: true });
   }
   byId('hear').onclick = () => player.resumeSound();
+  refusals.addEventListener('unauthorized', renewToken);
   offerWindowAPI({ player, snapshot, session, transport });
   try {
-    await player.start(socketURL.href, listenURL.href);
+    const pass = { token: currentToken(), session: session.id, base: location.href };
+    await player.start({ url: url.href, listenURL: listenURL.href, pass });
   } catch (error) {
     onFailure(error.message);
   }
@@ -88,12 +103,32 @@ async function start() {
   render();
 }
 
+function showPermissions() {
+  document.body.classList.toggle('listen-only', !canControl);
+  byId('listen-only').hidden = canControl;
+  byId('use-another-token').onclick = async () => {
+    await signIn.ask('With another token this page may do more.', { isVoluntary: true });
+    location.reload();
+  };
+}
+
+/** The token is not accepted any more: the page stays as it is, and goes on with a new one. */
+async function renewToken() {
+  if (isAskingForToken) return;
+  isAskingForToken = true;
+  const renewed = await signIn.ask('Your token has expired, or the server does not accept it any more.');
+  isAskingForToken = false;
+  const isSame = matches(renewed.sessions, session.id) && allows(renewed, 'control') === canControl;
+  if (isSame) player.useToken(currentToken());
+  else location.reload();
+}
+
 function onEvent(event) {
   snapshot.apply(event);
-  if (event.type === 'error' && !UNREMARKABLE.has(event.code)) notices.error(event);
-  if (event.type === 'ready') known.learn(event);
+  if (event.type === 'error') showError(event);
+  if (event.type === 'closing') notices.showClosing(event);
   if (event.type === 'session') notices.clearConnectionErrors();
-  if ((event.type === 'session' || event.type === 'engine') && snapshot.engine.connected) {
+  if ((event.type === 'session' || event.type === 'engine') && snapshot.engine.connected && canControl) {
     library.openIfMissing();
     welcome.loadIfMissing();
   }
@@ -101,17 +136,25 @@ function onEvent(event) {
   render();
 }
 
-function onLink(link) {
+async function onLink(link) {
   isConnected = link.connected;
   notices.showLink(link);
   render();
+  // A connection that was refused does not say why.
+  const mayBeRefused = !link.connected && (REFUSED.has(link.code) || !link.wasOpen);
+  if (mayBeRefused && !(await findAccess()).isKnown) renewToken();
 }
 
 function onFailure(message) {
   notices.error({
-    message: `This browser could not start or keep up the sound: ${message.replace(/\.$/, '')}.`,
+    code: 'no_sound', message: `This browser could not start or keep up the sound: ${message}`,
     hint: 'The plain player may work: open this page with ?player=audio in its address.',
   });
+}
+
+function showError(error) {
+  if (error.code === 'unauthorized') renewToken();
+  else if (!UNREMARKABLE.has(error.code)) notices.error(error);
 }
 
 /** Sends a command; its errors are shown. Resolves with the answer. */
@@ -122,19 +165,13 @@ async function ask(command) {
   return answer;
 }
 
-function play(url, startMs = 0) {
-  return ask({ type: 'play', url, start_ms: startMs, volume: transport.volume, ...options.fields });
-}
-
-function queue(url) {
-  return ask({ type: 'queue_add', url });
-}
-
-/** What the big button plays when nothing is: the last track again, or a first one. */
+/** What the big button plays when nothing is: what waits, the last track again, or a first one. */
 function playSomething() {
+  const next = snapshot.queue.tracks[0];
   const url = snapshot.url ?? welcome.firstURL ?? library.firstURL;
-  if (url) play(url, snapshot.continueMs);
-  else byId('source-url').focus();
+  if (snapshot.continueMs === 0 && next) commands.skipTo(next.id);
+  else if (url) commands.playNow({ url }, snapshot.continueMs);
+  else finder.focus();
 }
 
 /** What `examineSilence` goes by. */
@@ -152,9 +189,12 @@ function render() {
   nowPlaying.show(snapshot, isConnected);
   transport.show(snapshot);
   queueView.show(snapshot.queue);
+  history.show(snapshot.queue);
+  quality.show(snapshot.queue);
   library.mark(snapshot.state === 'idle' ? null : snapshot.url);
-  welcome.show(snapshot.isKnown && snapshot.state === 'idle' && snapshot.url === null);
+  welcome.show(canControl && snapshot.isKnown && snapshot.state === 'idle' && snapshot.url === null);
   notices.showEngine(snapshot.engine);
+  mediaKeys.show(snapshot);
   spectrum.setActive(snapshot.state === 'streaming');
   byId('hear').hidden = !(isSilenced && snapshot.state === 'streaming');
 }

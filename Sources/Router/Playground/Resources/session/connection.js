@@ -4,14 +4,21 @@
 import { EngineClock, localNowMs } from './engine-clock.js';
 
 const FIRST_RETRY_MS = 100;
-/** A server that is back is heard again within a second. */
-const LAST_RETRY_MS = 500;
+/** A server that is back soon is heard again within a second. */
+const SOON_RETRY_MS = 500;
+/** Whoever has been away for long is asked for less often: after waits of at most this share of its absence. */
+const ABSENCE_SHARE = 0.05;
+const LAST_RETRY_MS = 5000;
+/** So that the tabs of one server do not come back all at once, a wait is cut by up to this share. */
+const JITTER = 0.4;
 /** A connection that takes longer than this to open is given up and tried anew. */
 const OPEN_TIMEOUT_MS = 5000;
 const PING_INTERVAL_MS = 2000;
 /** The first pings follow each other quickly, so that the latency shown is right from the start. */
 const FIRST_PINGS = 5;
 const FIRST_PING_INTERVAL_MS = 150;
+/** After the device has said that its network changed, a connection has this long to prove that it lives. */
+const PROOF_MS = 1500;
 /** Every ping is answered, so a connection silent for three of them is dead, whatever TCP believes. */
 const SILENCE_LIMIT_MS = 3 * PING_INTERVAL_MS;
 /** A play may wait for a slow server; the engine itself gives up before this. */
@@ -28,19 +35,23 @@ export class Connection {
   #pings = 0;
   #pingTimer = 0;
   #openTimer = 0;
+  #retryTimer = 0;
+  #awaySinceMs = performance.now();
   #heardAtMs = 0;
   #pending = new Map();
   #requestPrefix = Math.random().toString(36).slice(2, 10);
   #requestCount = 0;
 
   /**
-   * `makeURL` gives the address to connect to, each time anew. `handlers`: `onText(event)`,
-   * `onBinary(ArrayBuffer)`, `onLink({connected, attempt, retryMs})`.
+   * `makeURL` gives the address to connect to, or a promise of it, each time anew. `handlers`: `onText(event)`,
+   * `onBinary(ArrayBuffer)`, `onLink({connected, attempt, wasOpen, code})`: `attempt` counts those in vain,
+   * `wasOpen` and `code` are of the connection that ended.
    */
   constructor(makeURL, protocol, handlers) {
     this.#makeURL = makeURL;
     this.#protocol = protocol;
     this.#handlers = handlers;
+    for (const type of ['online', 'offline']) addEventListener(type, () => this.#doubt());
     this.#connect();
   }
 
@@ -53,20 +64,34 @@ export class Connection {
     return new Promise((resolve) => {
       const id = `${this.#requestPrefix}-${++this.#requestCount}`;
       if (!this.connected) {
-        resolve(localError('not_connected', 'There is no connection to the server right now.',
-          'It is being tried again; repeat this in a moment.'));
+        resolve(localError('not_connected', 'There is no connection to the server right now.'));
         return;
       }
       const timer = setTimeout(() => {
-        this.#settle(id, localError('no_answer', 'The server did not answer.', 'Try it again.'));
+        this.#settle(id, localError('no_answer', 'The server did not answer.'));
       }, ANSWER_TIMEOUT_MS);
       this.#pending.set(id, { resolve, timer });
       this.#socket.send(JSON.stringify({ ...command, request_id: id }));
     });
   }
 
-  #connect() {
-    const socket = new WebSocket(this.#makeURL(), this.#protocol);
+  /** Does not wait for the next attempt's time. */
+  retryNow() {
+    if (!this.#retryTimer) return;
+    clearTimeout(this.#retryTimer);
+    this.#connect();
+  }
+
+  async #connect() {
+    this.#retryTimer = 0;
+    let url;
+    try {
+      url = await this.#makeURL();
+    } catch {
+      this.#retryLater({ wasOpen: false });
+      return;
+    }
+    const socket = new WebSocket(url, this.#protocol);
     socket.binaryType = 'arraybuffer';
     this.#socket = socket;
     this.#openTimer = setTimeout(() => this.#abandon(socket), OPEN_TIMEOUT_MS);
@@ -76,12 +101,13 @@ export class Connection {
       if (typeof data === 'string') this.#text(data);
       else this.#handlers.onBinary(data);
     };
-    socket.onclose = () => this.#closed(socket);
+    socket.onclose = ({ code }) => this.#closed(socket, code);
   }
 
   #opened() {
     clearTimeout(this.#openTimer);
     this.#attempt = 0;
+    this.#awaySinceMs = null;
     this.#pings = 0;
     this.#heardAtMs = performance.now();
     this.clock.forget();
@@ -89,19 +115,37 @@ export class Connection {
     this.#ping();
   }
 
-  #closed(socket) {
+  #closed(socket, code) {
     if (socket !== this.#socket) return;
     clearTimeout(this.#openTimer);
     clearTimeout(this.#pingTimer);
     this.#socket = null;
     for (const id of [...this.#pending.keys()]) {
-      this.#settle(id, localError('connection_lost', 'The connection broke before the answer came.',
-        'It is being tried again; repeat this in a moment.'));
+      this.#settle(id, localError('connection_lost', 'The connection broke before the answer came.'));
     }
-    const retryMs = Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** this.#attempt);
+    this.#retryLater({ wasOpen: this.#awaySinceMs === null, code });
+  }
+
+  #retryLater(end) {
+    this.#awaySinceMs ??= performance.now();
+    const absenceMs = performance.now() - this.#awaySinceMs;
+    const longestMs = Math.min(LAST_RETRY_MS, Math.max(SOON_RETRY_MS, absenceMs * ABSENCE_SHARE));
+    const waitMs = Math.min(longestMs, FIRST_RETRY_MS * 2 ** this.#attempt) * (1 - JITTER * Math.random());
     this.#attempt += 1;
-    this.#handlers.onLink({ connected: false, attempt: this.#attempt, retryMs });
-    setTimeout(() => this.#connect(), retryMs);
+    this.#retryTimer = setTimeout(() => this.#connect(), waitMs);
+    this.#handlers.onLink({ connected: false, attempt: this.#attempt, ...end });
+  }
+
+  /** The device's network has come, gone or changed: try at once, and do not trust what was open. */
+  #doubt() {
+    this.retryNow();
+    const socket = this.#socket;
+    if (!this.connected) return;
+    const askedAtMs = performance.now();
+    socket.send(JSON.stringify({ type: 'ping', t: localNowMs() }));
+    setTimeout(() => {
+      if (socket === this.#socket && this.#heardAtMs < askedAtMs) this.#abandon(socket);
+    }, PROOF_MS);
   }
 
   /** Does not wait for a closing handshake that may never come. */
@@ -127,8 +171,7 @@ export class Connection {
     try {
       event = JSON.parse(data);
     } catch {
-      event = localError('bad_message', 'The server sent something this page does not understand.',
-        'Reload the page; it may be older than the server.');
+      event = localError('bad_message', 'The server sent something this page does not understand.');
     }
     if (event.type === 'pong') {
       this.clock.add(event.t, localNowMs(), event.now_ns / 1e6);
@@ -149,6 +192,6 @@ export class Connection {
 }
 
 /** An error this page finds itself, in the form of the server's. */
-function localError(code, message, hint) {
-  return { type: 'error', code, message, hint, severity: 'common', local: true };
+function localError(code, message) {
+  return { type: 'error', code, message, severity: 'common', local: true };
 }

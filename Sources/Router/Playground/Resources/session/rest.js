@@ -1,23 +1,25 @@
 // Asks the Router over HTTP what is no command of the session's: its answers concern this page alone.
 
+import { authorization } from './token.js';
+
+/** Tells `unauthorized` when the server does not know this page's token any more. */
+export const refusals = new EventTarget();
+
 /**
  * Resolves with the JSON body, or with `{error: {code, message, hint}}`; rejects only when aborted.
- * `path` is relative to the page.
+ * `path` is relative to the page; `token` is one to be tried.
  */
-export async function getJSON(path, { signal } = {}) {
+export async function getJSON(path, { signal, token } = {}) {
   let response;
   try {
-    response = await fetch(path, { signal });
+    response = await fetch(path, { signal, headers: authorization(token) });
     const body = await response.json();
     if (response.ok) return body;
-    return { error: { code: body.code, message: body.message, hint: body.hint ?? '' } };
+    if (response.status === 401 && !token) refusals.dispatchEvent(new Event('unauthorized'));
+    return { error: { status: response.status, code: body.code, message: body.message, hint: body.hint ?? '' } };
   } catch (error) {
     if (signal?.aborted) throw error;
-    return {
-      error: {
-        code: 'no_answer', message: 'The server does not answer.', hint: 'Try it again in a moment.',
-      },
-    };
+    return { error: { code: 'no_answer', message: 'The server does not answer.', hint: 'Try it again in a moment.' } };
   }
 }
 
@@ -29,4 +31,13 @@ export const resolveQuery = (query, limit, signal) =>
   getJSON(`api/v1/resolve?${new URLSearchParams({ query, limit })}`, { signal });
 
 /** The engine's answer to "why is it silent?". */
-export const askWhy = (session) => getJSON(`api/v1/sessions/${encodeURIComponent(session)}/why`);
+export const askWhy = (session) => getJSON(`${pathOf(session)}/why`);
+
+/** A stretch of what waits, at most 100 tracks. */
+export const listQueue = (session, offset, limit) =>
+  getJSON(`${pathOf(session)}/queue?${new URLSearchParams({ offset, limit })}`);
+
+/** What was played, newest first: `{tracks, total}`. */
+export const listHistory = (session, limit) => getJSON(`${pathOf(session)}/history?${new URLSearchParams({ limit })}`);
+
+const pathOf = (session) => `api/v1/sessions/${encodeURIComponent(session)}`;

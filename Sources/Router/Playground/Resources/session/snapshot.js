@@ -25,7 +25,8 @@ export class Snapshot {
   positionMs = 0;
   /** Where the last track goes on: it was paused for so long that the engine ended it. */
   continueMs = 0;
-  queue = { current: null, tracks: [] };
+  /** What waits: the first 100 tracks of `total`, and how it goes on after them. */
+  queue = tidyQueue();
   engine = { connected: true };
 
   /** Applies one event. */
@@ -41,7 +42,8 @@ export class Snapshot {
         this.#take(event.session);
         break;
       case 'queue':
-        this.queue = tidyQueue(event.queue);
+        // A later page was asked for by somebody, and says nothing new.
+        if (!event.queue.offset) this.queue = tidyQueue(event.queue);
         break;
       case 'engine':
         this.engine = event.engine;
@@ -132,6 +134,9 @@ export class Snapshot {
 export const isPause = ({ type, engine }) =>
   type === 'paused' || type === 'buffering' || type === 'ended' || (type === 'engine' && !engine.connected);
 
-function tidyQueue(queue) {
-  return { current: queue?.current ?? null, tracks: queue?.tracks ?? [] };
+function tidyQueue({ current, tracks = [], total, history_total: historyTotal, loop, bitrate_kbps: bitrate } = {}) {
+  return {
+    current: current ?? null, tracks, total: total ?? tracks.length, historyTotal: historyTotal ?? 0,
+    loop: loop ?? 'off', bitrateKbps: bitrate ?? null,
+  };
 }

@@ -3,6 +3,7 @@
 
 import { Connection } from '../session/connection.js';
 import { isPause } from '../session/snapshot.js';
+import { withTicket } from '../session/tickets.js';
 import { dominantFrequency } from './pitch.js';
 import { SoundOutput } from './sound-output.js';
 
@@ -28,6 +29,8 @@ export class ElementPlayer {
   #framesReceived = 0;
   #stalls = 0;
   #listenURL;
+  /** What `withTicket` takes. */
+  #pass;
   /** Where the track was, and when; null while it does not move. */
   #anchor = null;
 
@@ -37,16 +40,17 @@ export class ElementPlayer {
     this.#tap = new AnalyserNode(this.output.context, { fftSize: TAP_FRAMES });
   }
 
-  /** Connects to `url`; the sound comes from `listenURL`. */
-  async start(url, listenURL) {
+  /** Connects to `url`; the sound comes from `listenURL`; `pass` is what `withTicket` takes. */
+  async start({ url, listenURL, pass }) {
     this.#listenURL = listenURL;
+    this.#pass = pass;
     const source = this.output.context.createMediaElementSource(this.#audio);
     source.connect(this.#tap);
     this.output.connect(source);
     this.#audio.onerror = this.#audio.onended = () => this.#loadLater();
     this.#audio.onwaiting = () => (this.#stalls += 1);
     this.#audio.onprogress = () => this.#catchUp();
-    this.#connection = new Connection(() => url, 'antiphon.opus.v1', {
+    this.#connection = new Connection(() => withTicket(url, this.#pass), 'antiphon.opus.v1', {
       onBinary: () => (this.#framesReceived += 1),
       onText: (event) => this.#takeEvent(event),
       onLink: (link) => this.#takeLink(link),
@@ -56,9 +60,18 @@ export class ElementPlayer {
     else addEventListener('load', () => this.#load(), { once: true });
   }
 
+  /** Connects with another token from now on. */
+  useToken(token) {
+    this.#pass.token = token;
+    this.#connection.retryNow();
+  }
+
   send(command) {
     return this.#connection.send(command);
   }
+
+  /** The element plays silence too while the session is silent, and is one the device can see. */
+  setPlaying() {}
 
   /** Of what leaves the loudspeaker, at most 0.68 s; null while the browser lets nothing out. */
   async dominantFrequency(seconds) {
@@ -101,9 +114,14 @@ export class ElementPlayer {
     return buffered.length ? buffered.end(buffered.length - 1) : 0;
   }
 
-  #load() {
-    this.#audio.src = this.#listenURL;
-    this.#audio.play().catch(() => {});
+  async #load() {
+    try {
+      this.#audio.src = await withTicket(this.#listenURL, this.#pass);
+      await this.#audio.play();
+    } catch {
+      // Without a ticket nothing was loaded; held back by the browser, it plays after the first click.
+      if (!this.#audio.src) this.#loadLater();
+    }
   }
 
   #loadLater() {

@@ -2,6 +2,7 @@
 // This is the page's end of the two; sound itself never passes through here.
 
 import { isSupported as isDecoderSupported } from './opus-decoder.js';
+import { SilentLoop } from './silent-loop.js';
 import { SoundOutput } from './sound-output.js';
 
 const LATENCY_AVERAGING = 0.15;
@@ -29,6 +30,7 @@ export class WebCodecsPlayer {
   #latencyMs = null;
   #epoch = 0;
   #connected = false;
+  #silence = new SilentLoop();
   #questions = new Map();
   #questionCount = 0;
 
@@ -39,8 +41,8 @@ export class WebCodecsPlayer {
     this.#worker.onmessage = ({ data }) => this.#take(data);
   }
 
-  /** Connects to `url` and plays whatever comes. */
-  async start(url) {
+  /** Connects to `url` and plays whatever comes; `pass` is what `withTicket` takes. */
+  async start({ url, pass }) {
     await this.output.context.audioWorklet.addModule(new URL('./jitter-worklet.js', import.meta.url));
     const node = new AudioWorkletNode(this.output.context, 'antiphon-jitter', {
       numberOfInputs: 0, numberOfOutputs: 1, outputChannelCount: [2],
@@ -49,7 +51,12 @@ export class WebCodecsPlayer {
     this.output.connect(node);
     const { port1, port2 } = new MessageChannel();
     node.port.postMessage({ port: port1 }, [port1]);
-    this.#worker.postMessage({ type: 'start', url, port: port2 }, [port2]);
+    this.#worker.postMessage({ type: 'start', url, pass, port: port2 }, [port2]);
+  }
+
+  /** Connects with another token from now on. */
+  useToken(token) {
+    this.#worker.postMessage({ type: 'token', token });
   }
 
   send(command) {
@@ -60,8 +67,15 @@ export class WebCodecsPlayer {
     return this.#ask({ type: 'dominantFrequency', seconds });
   }
 
-  resumeSound() {
-    return this.output.resume();
+  async resumeSound() {
+    await this.output.resume();
+    this.#silence.follow();
+  }
+
+  /** Whether the session sounds: then the device is told so. */
+  setPlaying(isPlaying) {
+    this.#silence.isWanted = isPlaying;
+    this.#silence.follow();
   }
 
   /** The track position being heard now; null when nothing is. */

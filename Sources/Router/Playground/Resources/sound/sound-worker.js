@@ -4,6 +4,7 @@
 
 import { Connection } from '../session/connection.js';
 import { isPause } from '../session/snapshot.js';
+import { withTicket } from '../session/tickets.js';
 import { forEachRecord } from '../session/timed-records.js';
 import { OpusDecoder } from './opus-decoder.js';
 import { PacketOrder } from './packet-order.js';
@@ -28,10 +29,11 @@ const isCut = ({ type, reason }) =>
 /** Shown as an error of the server's would be. */
 const brokenMessage = {
   type: 'error', code: 'bad_message', message: 'The server sent sound this page does not understand.',
-  hint: 'Reload the page; it may be older than the server.',
 };
 
 let connection;
+/** `{token, session, base}`: what tickets are asked for with. */
+let pass;
 let worklet;
 /** Counts the cuts, so that the page knows which reports are of the sound before. */
 let epoch = 0;
@@ -92,12 +94,13 @@ function takeLink(link) {
   postMessage({ type: 'link', link });
 }
 
-function start({ url, port }) {
-  worklet = port;
+function start(message) {
+  worklet = message.port;
+  pass = message.pass;
   const makeURL = () => {
-    const address = new URL(url);
+    const address = new URL(message.url);
     address.searchParams.set('buffer_ms', hasBeenConnected ? REJOIN_BUFFER_MS : JOIN_BUFFER_MS);
-    return address.href;
+    return withTicket(address.href, pass);
   };
   connection = new Connection(makeURL, 'antiphon.timed.v1', {
     onBinary: takePackets, onText: takeEvent, onLink: takeLink,
@@ -120,7 +123,13 @@ const questions = {
   },
 };
 
+function useToken(token) {
+  pass.token = token;
+  connection.retryNow();
+}
+
 onmessage = async ({ data }) => {
   if (data.type === 'start') start(data);
+  else if (data.type === 'token') useToken(data.token);
   else postMessage({ type: 'answer', id: data.id, answer: await questions[data.type](data) });
 };

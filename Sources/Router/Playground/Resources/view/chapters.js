@@ -10,7 +10,7 @@ export class Chapters {
   /** Which one the position is in, of those in the list. */
   #current = null;
 
-  /** `seek(positionMs)` goes to a place of the track. */
+  /** `seek(positionMs)` goes to a place of the track; null where that is not allowed. */
   constructor(seek) {
     this.#seek = seek;
   }
@@ -26,7 +26,9 @@ export class Chapters {
     byId('chapters-shelf').hidden = shown.length === 0;
     byId('chapters').replaceChildren(...shown.map(({ start_ms: startMs, title }) =>
       make('li', {},
-        make('button', { type: 'button', className: 'chapter', onclick: () => this.#seek(startMs) },
+        make('button', {
+          type: 'button', className: 'chapter', disabled: this.#seek === null, onclick: () => this.#seek(startMs),
+        },
           make('span', { className: 'time', textContent: timeLabel(startMs) }),
           make('span', { className: 'row-name', textContent: title, dir: 'auto' })))));
     byId('chapter-marks').replaceChildren(...shown.filter(() => durationMs).filter(({ start_ms: startMs }) => startMs > 0)

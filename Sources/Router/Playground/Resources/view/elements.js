@@ -30,8 +30,29 @@ export function iconButton(name, label, onclick) {
 
 export const byId = (id) => document.getElementById(id);
 
-/** For when what has the keyboard's focus is about to go. */
-export const passFocus = () => byId('play-pause').focus({ preventScroll: true });
+/** For when what has the keyboard's focus is about to go. Where nothing may be controlled, mute can be. */
+export function passFocus() {
+  const control = byId('play-pause').disabled ? byId('mute') : byId('play-pause');
+  control.focus({ preventScroll: true });
+}
+
+/** Says something to screen readers that others can see. The same words twice are said twice. */
+export function announce(text) {
+  const announcer = byId('announcer');
+  announcer.textContent = announcer.textContent === text ? `${text}\u00a0` : text;
+}
+
+/** Empties, fills and shows a line that may have nothing to say. */
+export function say(element, message, ...hint) {
+  element.replaceChildren(make('strong', { textContent: message }), message ? ' ' : '', ...hint);
+  element.hidden = false;
+}
+
+/** A control that is disabled loses the keyboard's focus: the big button takes it. */
+export function setDisabled(control, isDisabled) {
+  if (isDisabled && control === document.activeElement) passFocus();
+  control.disabled = isDisabled;
+}
 
 /** Writes only what has changed, so that screen readers and the layout are left in peace. */
 export function setText(element, text) {

@@ -2,9 +2,11 @@
 // holds is shown as a list to choose from.
 
 import { resolveQuery } from '../session/rest.js';
+import { explain } from '../session/troubles.js';
 import { artworkTile } from './artwork.js';
-import { byId, icon, iconButton, make, setText } from './elements.js';
-import { hintForPeople, sourcePlace, sourceTitle, timeLabel } from './format.js';
+import { announce, byId, say, setText } from './elements.js';
+import { sourcePlace, timeLabel, trackName, tracksLabel } from './format.js';
+import { foundRow } from './found-row.js';
 
 const SEARCH_LIMIT = 10;
 const PLAYLIST_LIMIT = 50;
@@ -19,15 +21,15 @@ const PLAYLIST = /^https?:.*(?:[?&]list=|\/playlists?\/|\/playlist\?|\/sets\/|\/
 
 export class Finder {
   #actions;
-  #known;
+  #commands;
   #notices;
   #field = byId('source-url');
   #search = null;
 
-  /** `actions`: `play(url)` and `queue(url)`; what is found is learned by `known`. */
-  constructor(actions, known, notices) {
+  /** `actions` are those of `addActions`, `commands` the queue's. */
+  constructor({ actions, commands, notices }) {
     this.#actions = actions;
-    this.#known = known;
+    this.#commands = commands;
     this.#notices = notices;
     byId('source').onsubmit = (event) => {
       event.preventDefault();
@@ -36,6 +38,11 @@ export class Finder {
     this.#field.oninput = () => this.#label();
     byId('results-close').onclick = () => this.#close(true);
     this.#label();
+  }
+
+  focus() {
+    this.#field.focus();
+    this.#field.select();
   }
 
   #submit(isForQueue) {
@@ -49,9 +56,10 @@ export class Finder {
 
   async #use(url, isForQueue) {
     const before = this.#field.value;
-    const answer = await (isForQueue ? this.#actions.queue(url) : this.#actions.play(url));
+    const isDone = isForQueue ? await this.#commands.add([{ url }]) > 0
+      : (await this.#commands.playNow({ url })).type !== 'error';
     // What failed stays, to be corrected.
-    if (answer.type !== 'error' && this.#field.value === before) {
+    if (isDone && this.#field.value === before) {
       this.#field.value = '';
       this.#label();
     }
@@ -83,7 +91,7 @@ export class Finder {
   #open(title) {
     byId('results-shelf').hidden = false;
     document.querySelector('.shelves').classList.add('has-results');
-    setText(byId('results-heading'), title);
+    this.#entitle(title);
     byId('results').setAttribute('aria-busy', 'true');
     byId('results').replaceChildren();
     byId('results-add-all').hidden = true;
@@ -91,52 +99,40 @@ export class Finder {
   }
 
   #show(query, { kind, title, entries, truncated }) {
-    entries.forEach((entry) => this.#known.learn({ ...entry, artwork: entry.thumbnail }));
-    setText(byId('results-heading'), kind === 'search' ? `Found for “${query}”` : title ?? 'What the link holds');
+    this.#entitle(kind === 'search' ? `Found for “${query}”` : title ?? 'What the link holds');
     byId('results').replaceChildren(...entries.map((entry) => this.#row(entry)));
     const addAll = byId('results-add-all');
     addAll.hidden = kind !== 'playlist' || entries.length < 2;
-    addAll.textContent = `Add all ${entries.length}`;
-    addAll.onclick = () => this.#addAll(entries);
+    addAll.textContent = truncated ? 'Add all' : `Add all ${entries.length}`;
+    addAll.onclick = () => this.#addAll(query, entries, truncated);
     if (entries.length === 0) this.#say('Nothing was found.', 'Try other words, or paste a link.');
     else if (truncated && kind === 'playlist') this.#say('', `These are its first ${entries.length}.`);
   }
 
-  #showError({ code, message, hint }) {
-    setText(byId('results-heading'), 'Search');
-    if (NO_SEARCH.has(code)) this.#say('This server does not search.', 'Paste a link, or choose from the library.');
-    else this.#say(message, hintForPeople(hint));
+  #showError(error) {
+    const { what, advice, detail } = explain(error);
+    this.#entitle('Search');
+    if (NO_SEARCH.has(error.code)) this.#say('This server does not search.', 'Paste a link, or choose from the library.');
+    else this.#say(what, advice, detail ? ` (${detail})` : '');
   }
 
   #row(entry) {
-    const name = entry.title ?? sourceTitle(entry.url);
     const time = entry.live ? 'live' : entry.duration_ms ? timeLabel(entry.duration_ms) : '';
-    const detail = [entry.artist ?? sourcePlace(entry.url), time].filter(Boolean).join(' · ');
-    return make('li', { className: 'row', title: name },
-      make('button', {
-        type: 'button', className: 'row-button', 'aria-label': `Play ${name}`,
-        onclick: () => this.#actions.play(entry.url),
-      },
-        artworkTile(entry.thumbnail, 'small'),
-        make('span', { className: 'row-text' },
-          make('span', { className: 'row-name', textContent: name, dir: 'auto' }),
-          make('span', { className: 'row-detail', textContent: detail, dir: 'auto' })),
-        make('span', { className: 'row-glyph' }, icon('play'))),
-      iconButton('add', `Add ${name} to the queue`, () => this.#actions.queue(entry.url)));
+    return foundRow(entry, {
+      name: trackName(entry),
+      detail: [entry.artist ?? sourcePlace(entry.url), time].filter(Boolean).join(' · '),
+      glyph: artworkTile(entry.thumbnail, 'small'),
+      actions: this.#actions,
+    });
   }
 
-  /** In order, and no further than the queue has room. */
-  async #addAll(entries) {
+  /** In one command. Of a playlist that is longer than what is shown, the server adds all. */
+  async #addAll(link, entries, isLonger) {
     const button = byId('results-add-all');
     button.disabled = true;
-    let count = 0;
-    for (const { url } of entries) {
-      const answer = await this.#actions.queue(url);
-      if (answer.type === 'error') break;
-      count += 1;
-    }
+    const count = isLonger ? (await this.#commands.addLink(link)).added?.length ?? 0 : await this.#commands.add(entries);
     button.disabled = false;
-    if (count) this.#notices.info(`${count === 1 ? 'One track was' : `${count} tracks were`} added to the queue.`);
+    if (count) this.#notices.info(`${tracksLabel(count)} added to the queue.`);
   }
 
   #close(isByPerson) {
@@ -147,9 +143,13 @@ export class Finder {
     if (isByPerson) this.#field.focus();
   }
 
-  #say(message, hint = '') {
-    byId('results-note').replaceChildren(make('strong', { textContent: message }), message ? ' ' : '', hint);
-    byId('results-note').hidden = false;
+  #entitle(text) {
+    setText(byId('results-heading'), text);
+    announce(text);
+  }
+
+  #say(...words) {
+    say(byId('results-note'), ...words);
   }
 
   /** The button says what it will do. */

@@ -9,6 +9,15 @@ export function timeLabel(ms) {
   return h ? `${h}:${pad(m)}:${pad(s)}` : `${m}:${pad(s)}`;
 }
 
+/** For sums: 3_720_000 → "1 h 2 min"; 45_000 → "1 min". */
+export function lengthLabel(ms) {
+  const minutes = Math.max(1, Math.round(ms / 60_000));
+  return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+/** 1 → "1 track"; 12345 → "12 345 tracks". */
+export const tracksLabel = (count) => `${countLabel(count)} ${count === 1 ? 'track' : 'tracks'}`;
+
 /** For screen readers: "1 minute 23 seconds". */
 export function spokenTime(ms) {
   const seconds = Math.max(0, Math.floor(ms / 1000));
@@ -45,9 +54,15 @@ export function fileTitle(name) {
 export const fileKind = (name) => (/\.([A-Za-z0-9]{1,5})$/.exec(name)?.[1] ?? '').toUpperCase();
 
 /** A name to show for a source when nothing better is known. */
-export function sourceTitle(url) {
+function sourceTitle(url) {
   const last = pathOf(url).split('/').filter(Boolean).at(-1);
   return last ? fileTitle(last) : hostOf(url) ?? url;
+}
+
+/** What to call a track of which perhaps nothing is known but its address. A title without a space is a file's name. */
+export function trackName({ title, url }) {
+  if (!title) return sourceTitle(url);
+  return title.includes(' ') ? title : fileTitle(title);
 }
 
 /** Where a source is from: its folder, or its host. */
@@ -58,14 +73,7 @@ export function sourcePlace(url) {
   return folder || 'Library';
 }
 
-/** With a capital at its beginning and one full stop at its end. */
-export const sentence = (text) => (text ? `${capitalized(text).replace(/\.$/, '')}.` : '');
-
-export const capitalized = (text) => text.charAt(0).toUpperCase() + text.slice(1);
-
-/** A hint without what is meant for programmers: "the Router keeps trying; GET /health says when it is back". */
-export const hintForPeople = (hint = '') =>
-  hint.split('; ').filter((part) => !/\b(GET|POST|DELETE) \//.test(part)).join('; ');
+const capitalized = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 function hostOf(url) {
   if (!/^https?:/i.test(url)) return null;

@@ -1,12 +1,14 @@
 // The media root's folders and files.
 
 import { listMedia } from '../session/rest.js';
-import { byId, icon, iconButton, make } from './elements.js';
-import { fileKind, fileTitle, hintForPeople, sizeLabel } from './format.js';
+import { explain } from '../session/troubles.js';
+import { byId, icon, make, say } from './elements.js';
+import { fileKind, fileTitle, sizeLabel } from './format.js';
+import { foundRow } from './found-row.js';
 
 export class Library {
-  /** The first file of the folder shown, if any. */
-  firstURL = null;
+  /** The files of the folder shown. */
+  #files = [];
   #actions;
   #path = '';
   /** Nothing to show yet: not asked so far, or asked in vain. */
@@ -15,9 +17,16 @@ export class Library {
   #list = byId('library');
   #note = byId('library-note');
 
+  /** `actions` are those of `addActions`. */
   constructor(actions) {
     this.#actions = actions;
     byId('library-refresh').onclick = () => this.open(this.#path);
+    byId('library-add-all').onclick = ({ currentTarget }) => actions.add(this.#files, null, currentTarget);
+  }
+
+  /** The first file of the folder shown, or null. */
+  get firstURL() {
+    return this.#files[0]?.url ?? null;
   }
 
   async open(path) {
@@ -26,11 +35,13 @@ export class Library {
     this.#list.setAttribute('aria-busy', 'false');
     this.#isMissing = listing.error !== undefined;
     if (this.#isMissing) {
-      this.#say(listing.error.message, hintForPeople(listing.error.hint));
+      const { what, advice } = explain(listing.error);
+      this.#say(what, advice);
       return;
     }
     this.#path = path;
-    this.firstURL = listing.entries.find(({ kind }) => kind === 'file')?.url ?? null;
+    this.#files = listing.entries.filter(({ kind }) => kind === 'file').map(({ url }) => ({ url }));
+    byId('library-add-all').hidden = this.#files.length < 2;
     const hadFocus = [this.#list, byId('crumbs')].some((part) => part.contains(document.activeElement));
     this.#showCrumbs();
     this.#list.replaceChildren(...listing.entries.map((entry) => this.#row(entry)));
@@ -67,20 +78,12 @@ export class Library {
   }
 
   #fileRow({ name, url, bytes }) {
-    const title = fileTitle(name);
-    const detail = [fileKind(name), sizeLabel(bytes)].filter(Boolean).join(' · ');
-    const row = make('li', { className: 'row file', title: name },
-      make('button', {
-        type: 'button', className: 'row-button', 'aria-label': `Play ${title}`,
-        onclick: () => this.#actions.play(url),
-      },
-        make('span', { className: 'row-glyph' }, icon('play')),
-        make('span', { className: 'row-text' },
-          make('span', { className: 'row-name', textContent: title }),
-          make('span', { className: 'row-detail', textContent: detail }))),
-      iconButton('add', `Add ${title} to the queue`, () => this.#actions.queue(url)));
-    row.dataset.url = url;
-    return row;
+    return foundRow({ url }, {
+      name: fileTitle(name),
+      detail: [fileKind(name), sizeLabel(bytes)].filter(Boolean).join(' · '),
+      glyph: make('span', { className: 'row-glyph', 'aria-hidden': 'true' }, icon('note')),
+      actions: this.#actions,
+    });
   }
 
   #showCrumbs() {
@@ -103,8 +106,7 @@ export class Library {
     }
   }
 
-  #say(message, ...hint) {
-    this.#note.replaceChildren(make('strong', { textContent: message }), ' ', ...hint);
-    this.#note.hidden = false;
+  #say(...words) {
+    say(this.#note, ...words);
   }
 }

@@ -2,7 +2,7 @@
 
 import { artworkTile } from './artwork.js';
 import { byId, setText } from './elements.js';
-import { fileTitle, sourcePlace, sourceTitle } from './format.js';
+import { sourcePlace, trackName } from './format.js';
 
 /** Longer titles are set smaller, to fit two lines. */
 const LONG_TITLE = 36;
@@ -11,8 +11,8 @@ export class NowPlaying {
   #shownCover = null;
 
   show(snapshot, isConnected) {
-    const { url, title, state, artist, album, live } = snapshot;
-    const name = url ? titleOf(title, url) : 'Choose something to hear';
+    const { url, state, artist, album, live } = snapshot;
+    const name = url ? trackName(snapshot) : 'Choose something to hear';
     setText(byId('phase'), isConnected ? phase(snapshot) : 'Reconnecting…');
     byId('live').hidden = !live || state === 'idle';
     const stage = document.querySelector('.stage');
@@ -56,10 +56,4 @@ function codecLabel({ codec, passthrough }) {
   // libavcodec has a name for every kind of PCM: pcm_s16le, pcm_f32be, …
   const name = codec.toUpperCase().replace('OPUS', 'Opus').replace(/^PCM_.*/, 'PCM');
   return passthrough ? `${name}, untouched` : name;
-}
-
-/** A title without a space is most likely a file's name. */
-function titleOf(title, url) {
-  if (!title) return sourceTitle(url);
-  return title.includes(' ') ? title : fileTitle(title);
 }

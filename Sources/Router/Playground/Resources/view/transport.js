@@ -1,12 +1,11 @@
-// The player's controls: play, pause, stop, skip, seek, volume, mute, and their keys.
+// The player's controls: play, pause, stop, next, previous, loop, seek, volume and mute.
 
-import { byId, passFocus, setText } from './elements.js';
+import { announce, byId, setDisabled, setText } from './elements.js';
 import { Chapters } from './chapters.js';
 import { spokenTime, timeLabel } from './format.js';
 
 /** The last packet of a track begins this long before its end; at the end itself there is nothing to play. */
 const LAST_PACKET_MS = 20;
-const KEY_SEEK_MS = 5000;
 /** Key presses in a row become one seek. */
 const SEEK_GATHER_MS = 160;
 /** While the volume is being dragged. */
@@ -15,12 +14,15 @@ const VOLUME_INTERVAL_MS = 120;
 const REFRESH_MS = 100;
 /** What the big button does in each state; otherwise it plays. */
 const TOGGLE_LABELS = { streaming: 'Pause', extracting: 'Stop opening' };
-const TYPES_TEXT = 'input:not([type=range]), textarea, select';
+/** The modes of the loop in the order in which the button goes round. */
+const LOOPS = ['off', 'queue', 'track'];
+const LOOP_LABELS = { off: 'Repeat: off', queue: 'Repeat: the queue', track: 'Repeat: this track' };
 
 export class Transport {
   #ask;
   #player;
   #playSomething;
+  #canControl;
   #snapshot = null;
   /** Where the listener wants to be, until the session is there. */
   #wantedMs = null;
@@ -32,24 +34,21 @@ export class Transport {
   #seek = byId('seek');
   #volume = byId('volume');
 
-  constructor({ ask, player, playSomething }) {
+  constructor({ ask, player, playSomething, canControl }) {
     this.#ask = ask;
     this.#player = player;
     this.#playSomething = playSomething;
-    this.#chapters = new Chapters((positionMs) => this.#seekTo(positionMs));
-    byId('play-pause').onclick = () => this.#toggle();
-    byId('stop').onclick = () => ask({ type: 'stop' });
-    byId('skip').onclick = () => ask({ type: 'skip' });
-    byId('mute').onclick = () => this.#toggleMute();
+    this.#canControl = canControl;
+    this.#chapters = new Chapters(canControl ? (positionMs) => this.seekTo(positionMs) : null);
+    byId('play-pause').onclick = () => this.toggle();
+    byId('stop').onclick = () => this.stop();
+    byId('skip').onclick = () => this.next();
+    byId('previous').onclick = () => this.previous();
+    byId('loop').onclick = () => this.cycleLoop();
+    byId('mute').onclick = () => this.toggleMute();
     this.#listenToSeek();
     this.#listenToVolume();
-    document.addEventListener('keydown', (event) => this.#key(event));
     setInterval(() => this.#showPosition(), REFRESH_MS);
-  }
-
-  /** The session volume as the slider has it: 1 is 100 %. */
-  get volume() {
-    return this.#volume.valueAsNumber;
   }
 
   /** What is being heard, in milliseconds of the track. */
@@ -78,16 +77,34 @@ export class Transport {
     button.dataset.state = state;
     button.setAttribute('aria-label', label);
     button.title = `${label} (space)`;
-    setDisabled(byId('stop'), !isActive);
-    setDisabled(byId('skip'), !isActive && snapshot.queue.tracks.length === 0);
-    setDisabled(this.#seek, !isActive || state === 'extracting' || snapshot.durationMs === null);
+    const can = this.#canControl;
+    setDisabled(button, !can);
+    setDisabled(byId('stop'), !can || !isActive);
+    setDisabled(byId('skip'), !this.canNext);
+    setDisabled(byId('previous'), !this.canPrevious);
+    setDisabled(this.#seek, !this.canSeek);
+    setDisabled(this.#volume, !can);
+    this.#showLoop(snapshot.queue.loop);
     this.#seek.classList.toggle('is-busy', state === 'extracting' || snapshot.buffering);
     if (!this.#isSettingVolume) this.#volume.value = snapshot.volume;
     this.#showVolume();
     this.#showPosition();
   }
 
-  #toggle() {
+  get canNext() {
+    return this.#canControl && (this.#snapshot.state !== 'idle' || this.#snapshot.queue.total > 0);
+  }
+
+  get canPrevious() {
+    return this.#canControl && (this.#snapshot.state !== 'idle' || this.#snapshot.queue.historyTotal > 0);
+  }
+
+  get canSeek() {
+    const { state, durationMs } = this.#snapshot;
+    return this.#canControl && state !== 'idle' && state !== 'extracting' && durationMs !== null;
+  }
+
+  toggle() {
     const state = this.#snapshot?.state ?? 'idle';
     if (state === 'idle') this.#playSomething();
     else if (state === 'paused') this.#ask({ type: 'resume' });
@@ -95,8 +112,27 @@ export class Transport {
     else if (state === 'extracting') this.#ask({ type: 'stop' });
   }
 
-  #toggleMute() {
+  stop() {
+    this.#ask({ type: 'stop' });
+  }
+
+  next() {
+    if (this.canNext) this.#ask({ type: 'skip' });
+  }
+
+  previous() {
+    if (this.canPrevious) this.#ask({ type: 'previous' });
+  }
+
+  async cycleLoop() {
+    const mode = LOOPS[(LOOPS.indexOf(this.#snapshot.queue.loop) + 1) % LOOPS.length];
+    const answer = await this.#ask({ type: 'queue_loop', mode });
+    if (answer.type !== 'error') announce(LOOP_LABELS[mode]);
+  }
+
+  toggleMute() {
     this.setMuted(!this.#player.output.muted);
+    announce(this.#player.output.muted ? 'Muted here' : 'Not muted here');
   }
 
   /** On this device alone. */
@@ -114,11 +150,16 @@ export class Transport {
     };
     this.#seek.onchange = () => {
       this.#isDragging = false;
-      this.#seekTo(this.#seek.valueAsNumber);
+      this.seekTo(this.#seek.valueAsNumber);
     };
   }
 
-  #seekTo(positionMs) {
+  /** By so many milliseconds; presses in a row add up. */
+  seekBy(ms) {
+    if (this.canSeek) this.seekTo((this.#wantedMs ?? this.positionMs) + ms);
+  }
+
+  seekTo(positionMs) {
     const durationMs = this.#snapshot.durationMs ?? 0;
     this.#wantedMs = Math.max(0, Math.min(positionMs, durationMs - LAST_PACKET_MS));
     this.#showPosition();
@@ -145,7 +186,7 @@ export class Transport {
 
   async #sendVolume() {
     this.#volumeTimer = 0;
-    const level = this.volume;
+    const level = this.#volume.valueAsNumber;
     this.#snapshot.volume = level;
     // While nothing plays too: what the queue starts, or somebody else, is played at this level.
     await this.#ask({ type: 'volume', level });
@@ -153,10 +194,10 @@ export class Transport {
   }
 
   #showVolume() {
-    const percent = `${Math.round(this.volume * 100)} %`;
+    const percent = `${Math.round(this.#volume.valueAsNumber * 100)} %`;
     setText(byId('volume-value'), percent);
     this.#volume.setAttribute('aria-valuetext', percent);
-    this.#volume.style.setProperty('--fill', this.volume / 2);
+    this.#volume.style.setProperty('--fill', this.#volume.valueAsNumber / 2);
   }
 
   #showPosition() {
@@ -174,21 +215,11 @@ export class Transport {
     setText(byId('duration'), isActive && this.#snapshot.live ? 'live' : timeLabel(durationMs));
   }
 
-  #key(event) {
-    const { target, key } = event;
-    if (event.ctrlKey || event.metaKey || event.altKey || target.matches?.(TYPES_TEXT)) return;
-    if (key === ' ' && !target.closest?.('button, a')) {
-      event.preventDefault();
-      if (!event.repeat) this.#toggle();
-    } else if ((key === 'ArrowLeft' || key === 'ArrowRight') && target !== this.#volume && !this.#seek.disabled) {
-      event.preventDefault();
-      this.#seekTo((this.#wantedMs ?? this.positionMs) + (key === 'ArrowLeft' ? -KEY_SEEK_MS : KEY_SEEK_MS));
-    }
+  #showLoop(mode) {
+    const button = byId('loop');
+    button.dataset.mode = mode;
+    button.title = `${LOOP_LABELS[mode]} (L)`;
+    button.setAttribute('aria-label', LOOP_LABELS[mode]);
+    setDisabled(button, !this.#canControl);
   }
-}
-
-/** A control that is disabled loses the keyboard's focus: the big button takes it. */
-function setDisabled(control, isDisabled) {
-  if (isDisabled && control === document.activeElement) passFocus();
-  control.disabled = isDisabled;
 }

@@ -12,6 +12,7 @@ export class Welcome {
   firstURL = null;
   #play;
 
+  /** `play(track)`. */
   constructor(play) {
     this.#play = play;
   }
@@ -24,7 +25,7 @@ export class Welcome {
     byId('welcome').replaceChildren(
       make('p', { textContent: samples.length ? 'Press play on a sample' : 'Paste an address, or choose from the library' }),
       make('div', { className: 'samples' }, ...samples.map(({ name, url }) =>
-        make('button', { type: 'button', className: 'sample', onclick: () => this.#play(url) },
+        make('button', { type: 'button', className: 'sample', onclick: () => this.#play({ url }) },
           icon('play'), fileTitle(name)))));
   }
 

@@ -2,8 +2,9 @@
 
 import { askWhy } from '../session/rest.js';
 import { examineSilence } from '../session/silence.js';
+import { explain } from '../session/troubles.js';
 import { byId, icon, make, setText } from './elements.js';
-import { hintForPeople, millisecondsLabel, sentence } from './format.js';
+import { millisecondsLabel } from './format.js';
 import { waterfall } from './waterfall.js';
 
 /** The page's own checks; the engine is asked less often. */
@@ -85,9 +86,12 @@ export class WhyPanel {
   }
 }
 
-function refusal({ code, message, hint }) {
-  if (NO_ANSWER.has(code)) return make('p', { className: 'empty', textContent: 'This server does not keep such a record.' });
-  return make('p', { className: 'empty', textContent: `${sentence(message)} ${sentence(hintForPeople(hint))}` });
+function refusal(error) {
+  if (NO_ANSWER.has(error.code)) {
+    return make('p', { className: 'empty', textContent: 'This server does not keep such a record.' });
+  }
+  const { what, advice } = explain(error);
+  return make('p', { className: 'empty', textContent: `${what} ${advice}` });
 }
 
 /** The engine's answer, from its sentence to its last error. */
@@ -100,12 +104,17 @@ function report({ summary, stages = [], underruns, restarts, last_error: lastErr
   if (ended) figures.push(['The last track', `${END_REASONS[ended.reason] ?? ended.reason}, ${agoLabel(ended.ago_ms)}`]);
   return [
     make('p', { className: 'why-summary', textContent: summary }),
-    lastError ? make('div', { className: 'why-error' },
-      make('strong', { textContent: sentence(lastError.message) }), ' ', sentence(hintForPeople(lastError.hint))) : '',
+    lastError ? troubleNote(lastError) : '',
     waterfall(stages) ?? '',
     make('dl', { className: 'why-figures' }, ...figures.map(([name, text]) =>
       make('div', {}, make('dt', { textContent: name }), make('dd', { textContent: text })))),
   ];
+}
+
+function troubleNote(error) {
+  const { what, advice, detail } = explain(error);
+  return make('div', { className: 'why-error' },
+    make('strong', { textContent: what }), ' ', advice, detail ? make('p', { className: 'toast-detail', textContent: detail }) : '');
 }
 
 function agoLabel(ms) {

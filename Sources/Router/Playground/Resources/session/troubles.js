@@ -1,0 +1,70 @@
+// What went wrong, in words for people: what happened, and what to do about it. Codes are those of
+// docs/wire-protocol.md, and a few this page has of its own. Pure, so that every trouble has its words in one place.
+
+const AGAIN_SOON = 'Try it again in a moment.';
+const ANOTHER = 'Choose another track, or another place to get this one from.';
+const RELOAD = 'Reload the page; it may be older than the server.';
+
+/** code → what happened, and what to do. */
+const TROUBLES = {
+  // The source.
+  invalid_source: ['This is not an address that can be played.', 'Use a link that begins with https://, or a track of the library.'],
+  source_not_found: ['The track is not there.', 'Check the address; the file may have been moved or renamed.'],
+  source_forbidden: ['This server may not fetch that.', 'Use a public address, or put the file into the library.'],
+  source_not_audio: ['There is no sound in this that can be played.', 'Check that the link leads to music and not to something else.'],
+  source_empty: ['The track is empty.', ANOTHER],
+  source_corrupt: ['The track is damaged.', ANOTHER],
+  source_truncated: ['The track broke off before its end.', 'Play it again, or get the file anew: it may be incomplete.'],
+  source_unreachable: ['The place where the track is cannot be reached.', AGAIN_SOON],
+  source_timeout: ['The place where the track is takes too long to answer.', AGAIN_SOON],
+  source_too_large: ['The track is larger than this server allows.', ANOTHER],
+  extraction_failed: ['Nothing to play was found on that page.', 'Open the page in the browser to see whether it still plays there.'],
+  extractor_unavailable: ['This server cannot search or look into pages now.', 'Use a link straight to a file, or a track of the library.'],
+  // The server.
+  workers_exhausted: ['The server has its hands full.', AGAIN_SOON],
+  overloaded: ['The server is too busy for another track of this kind.', AGAIN_SOON],
+  too_many_sessions: ['The server has no room for another session or listener.', 'Try it again later; close tabs you do not need.'],
+  rate_limited: ['That was too much in too short a time.', AGAIN_SOON],
+  engine_unavailable: ['The audio engine is away.', 'Nothing is lost. Try it again when it is back.'],
+  draining: ['The server is being stopped.', 'This page connects by itself when it is back.'],
+  unsupported: ['This server cannot do that yet.', ''],
+  internal: ['The server made a mistake.', 'Try it again; if it stays, tell whoever runs the server.'],
+  no_answer: ['The server does not answer.', AGAIN_SOON],
+  not_connected: ['There is no connection to the server right now.', 'It is being tried again; repeat this in a moment.'],
+  connection_lost: ['The connection broke before the answer came.', 'Look whether it was done; otherwise repeat it.'],
+  // What was asked.
+  no_such_session: ['Nothing is playing.', 'Play something first.'],
+  invalid_state: ['That cannot be done just now.', 'Look what the session is doing; somebody else may have been faster.'],
+  not_found: ['That is not there any more.', 'Somebody else may have taken it away.'],
+  queue_full: ['The queue is full.', 'Remove some of its tracks first.'],
+  line_too_long: ['That was too much at once.', 'Add fewer tracks at a time.'],
+  idempotency_conflict: ['The same request came twice with different content.', 'Repeat what you did.'],
+  invalid_command: ['The server did not understand this page.', RELOAD],
+  invalid_json: ['The server did not understand this page.', RELOAD],
+  bad_message: ['The server sent something this page does not understand.', RELOAD],
+  invalid_session_id: ['This cannot be the name of a session.', 'A name is 1 to 24 letters, digits and . _ : -'],
+  // Who may.
+  unauthorized: ['This server does not know you, or not any more.', 'Sign in again.'],
+  forbidden: ['You may not do that here.', 'Ask for a token that allows it, and sign in with it.'],
+};
+
+/**
+ * An error object in words: `{what, advice, detail}`; `detail` is the server's own sentence where it says more.
+ * A code that is not known here keeps the server's words.
+ */
+export function explain({ code, message = '', hint = '' }) {
+  const known = TROUBLES[code];
+  if (!known) return { what: sentence(message) || 'Something went wrong.', advice: sentence(hintForPeople(hint)), detail: '' };
+  const [what, advice] = known;
+  return { what, advice, detail: sentence(message) === what ? '' : message };
+}
+
+/** With a capital at its beginning and one full stop at its end. */
+export function sentence(text) {
+  return text ? `${text.charAt(0).toUpperCase()}${text.slice(1)}`.replace(/([^.?!…])$/, '$1.') : '';
+}
+
+/** A hint without what is meant for programmers: "the Router keeps trying; GET /health says when it is back". */
+export const hintForPeople = (hint = '') => hint.split('; ').filter((part) => !FOR_OPERATORS.test(part)).join('; ');
+
+const FOR_OPERATORS = /\b(?:GET|POST|PUT|DELETE) \/|(?:^|\s)--[a-z]|\b[a-z]+_[a-z]+\b|docs\//;
