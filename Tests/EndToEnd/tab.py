@@ -23,10 +23,12 @@ CHROMIUM = os.environ.get("ANTIPHON_CHROMIUM") or shutil.which("chromium") or "/
 
 
 @asynccontextmanager
-async def chromium(*arguments: str):
+async def chromium(*arguments: str, **environment: str):
     """A browser of its own."""
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", *arguments])
+        browser = await playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", *arguments], env={**os.environ, **environment}
+        )
         try:
             yield browser
         finally:
@@ -49,8 +51,8 @@ class Tab:
         return self
 
     def _hear(self, message: ConsoleMessage) -> None:
-        # What the page asks for and may be refused: samples and a search.
-        refusable = ("path=samples", "/api/v1/resolve?")
+        # What the page asks for and may be refused: samples, a search, and what it may do.
+        refusable = ("path=samples", "/api/v1/resolve?", "/api/v1/me")
         if message.type == "error" and not any(part in message.location["url"] for part in refusable):
             self.complaints.append(f"{message.text} {message.location['url']}")
 
@@ -151,14 +153,18 @@ class Tab:
     async def stats(self) -> dict:
         return await self.page.evaluate("() => window.antiphon.stats()")
 
+    async def queue_titles(self) -> list[str]:
+        """What the list of what waits shows."""
+        return await self.page.locator("#queue .row-name").all_inner_texts()
+
     async def state(self) -> dict:
         return await self.page.evaluate("() => window.antiphon.state()")
 
 
 @asynccontextmanager
-async def tab_in(browser, url: str, before: str = ""):
-    """A tab; `before` is run in it before the page's own scripts."""
-    context = await browser.new_context()
+async def tab_in(browser, url: str, before: str = "", **options):
+    """A tab; `before` is run in it before the page's own scripts; `options` are those of a browser context."""
+    context = await browser.new_context(**options)
     await context.add_init_script(before)
     try:
         yield await Tab(await context.new_page()).open(url)

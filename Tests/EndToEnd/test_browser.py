@@ -229,7 +229,7 @@ async def test_a_person_uses_the_page(antiphon, songs, browser):
             await tab.button(f"Add {name} to the queue").click()
         rows = page.locator("#queue .row")
         await expect(rows).to_have_count(3)
-        await rows.nth(2).get_by_role("button").press("Enter")
+        await rows.nth(2).get_by_role("button", name="Remove Low tone from the queue").press("Enter")
         await expect(rows).to_have_count(2)
         assert await tab.focused("#queue .row:nth-child(2)"), "the keyboard fell out of the queue"
 

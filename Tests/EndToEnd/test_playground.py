@@ -3,7 +3,7 @@
 import pytest
 from playwright.async_api import expect
 
-from client import listen
+from client import listen, request
 from media import FLAC, tone_clip
 from processes import Antiphon
 from tab import Tab, tab_in
@@ -114,22 +114,24 @@ async def test_the_field_takes_links_and_words(antiphon, media, browser):
         await expect(field).to_have_value("ftp://example.org/a.mp3")
 
 
-async def test_repeat_and_quality_are_what_the_next_play_asks_for(antiphon, media, browser):
+async def test_the_quality_is_the_sessions(antiphon, media, browser):
+    """Chosen in one tab, shown in the other and by the server, and asked for by what is played then."""
     media.path(PLAIN)
-    async with tab_in(browser, antiphon.router.url + "/") as tab:
+    url = f"{antiphon.router.url}/?session=quality"
+    async with tab_in(browser, url) as tab, tab_in(browser, url) as other:
         await tab.page.get_by_text("Options").click()
-        await tab.page.get_by_label("Repeat").check()
         await tab.page.get_by_label("Quality").select_option("64")
+        await expect(other.page.locator("#quality")).to_have_value("64")
+        queue = (await request("GET", f"{antiphon.router.url}/api/v1/sessions/quality/queue")).body
+        assert queue["bitrate_kbps"] == 64, queue
         await tab.page.locator("#source-url").fill(PLAIN.url)
         await tab.page.locator("#source-url").press("Enter")
         await tab.wait_for_tone(660)
-        await expect(tab.page.locator("#place")).to_contain_text("on repeat")
-        assert (await tab.state())["loop"] is True
-        # The choice of quality stays; that of one track does not.
-        await tab.page.reload(wait_until="domcontentloaded")
-        await tab.page.wait_for_function("() => window.antiphon?.stats().connected")
-        assert await tab.page.input_value("#quality") == "64"
-        assert not await tab.page.is_checked("#loop")
+        session = (await request("GET", f"{antiphon.router.url}/api/v1/sessions/quality")).body
+        assert session["bitrate_kbps"] == 64, session
+        # Somebody's choice that is none of those offered.
+        await other.send(type="quality", bitrate_kbps=77)
+        await expect(tab.page.locator("#quality")).to_have_value("77")
         await tab.button("Stop").click()
         await tab.assert_no_errors()
 

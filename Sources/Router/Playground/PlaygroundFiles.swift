@@ -20,10 +20,10 @@ package struct PlaygroundFiles: Sendable {
   }
 
   /// Scripts, styles and workers of ours alone; sound from memory; our own WebSocket; the pictures that
-  /// other sites have for their music.
+  /// other sites have for their music, and our own where they are fetched with a token (`blob:`).
   private static let contentSecurityPolicy =
     "default-src 'self'; frame-ancestors 'none'; media-src 'self' blob:; connect-src 'self' ws: wss:; worker-src 'self' blob:; "
-    + "img-src 'self' data: https:; style-src 'self' 'unsafe-inline'"
+    + "img-src 'self' data: blob: https:; style-src 'self' 'unsafe-inline'"
 
   /// By path below the root: `index.html`, `js/player.js`.
   package let files: [String: File]

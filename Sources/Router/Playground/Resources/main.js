@@ -43,7 +43,7 @@ let isConnected = true;
 let isAskingForToken = false;
 
 const { player, note } = await choosePlayer({ onEvent, onLink, onAllowed: render, onFailure });
-const commands = new QueueCommands(ask, session.id);
+const commands = new QueueCommands(ask, session.id, snapshot);
 const actions = addActions(commands);
 const transport = new Transport({ ask, player, playSomething, canControl });
 const nowPlaying = new NowPlaying();

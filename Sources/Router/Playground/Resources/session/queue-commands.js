@@ -10,11 +10,13 @@ const PAGE = 100;
 export class QueueCommands {
   #ask;
   #session;
+  #snapshot;
 
   /** `ask(command)` resolves with the answer; what is refused has been shown then. */
-  constructor(ask, session) {
+  constructor(ask, session, snapshot) {
     this.#ask = ask;
     this.#session = session;
+    this.#snapshot = snapshot;
   }
 
   /** Adds tracks, at the end or at a position of what waits; resolves with how many were taken. */
@@ -30,14 +32,11 @@ export class QueueCommands {
     return count;
   }
 
-  /** Adds all that a link holds, found by the server. */
-  addLink(link) {
-    return this.#ask({ type: 'queue_add', query: link });
-  }
-
-  /** Plays a track at once, from a place in it; what waits goes on waiting. */
-  playNow(track, startMs = 0) {
-    return this.#ask({ type: 'play', ...fieldsOf(track), start_ms: startMs });
+  /** Plays a track at once, from a place in it, as loud and as good as the session is; what waits goes on waiting. */
+  playNow({ url }, startMs = 0) {
+    const { volume, queue } = this.#snapshot;
+    const quality = queue.bitrateKbps ? { bitrate_kbps: queue.bitrateKbps } : {};
+    return this.#ask({ type: 'play', url, start_ms: startMs, volume, ...quality });
   }
 
   move(id, position) {
@@ -73,7 +72,7 @@ export class QueueCommands {
 }
 
 /** What the server keeps of a track; what is not known is left out. */
-export function fieldsOf({ url, title, artist, duration_ms: duration, artwork, thumbnail }) {
+function fieldsOf({ url, title, artist, duration_ms: duration, artwork, thumbnail }) {
   const fields = { url, title, artist, duration_ms: duration, artwork: artwork ?? thumbnail };
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && value !== null));
 }

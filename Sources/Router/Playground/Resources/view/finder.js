@@ -103,8 +103,8 @@ export class Finder {
     byId('results').replaceChildren(...entries.map((entry) => this.#row(entry)));
     const addAll = byId('results-add-all');
     addAll.hidden = kind !== 'playlist' || entries.length < 2;
-    addAll.textContent = truncated ? 'Add all' : `Add all ${entries.length}`;
-    addAll.onclick = () => this.#addAll(query, entries, truncated);
+    addAll.textContent = `Add ${truncated ? 'these' : 'all'} ${entries.length}`;
+    addAll.onclick = () => this.#addAll(entries);
     if (entries.length === 0) this.#say('Nothing was found.', 'Try other words, or paste a link.');
     else if (truncated && kind === 'playlist') this.#say('', `These are its first ${entries.length}.`);
   }
@@ -126,12 +126,13 @@ export class Finder {
     });
   }
 
-  /** In one command. Of a playlist that is longer than what is shown, the server adds all. */
-  async #addAll(link, entries, isLonger) {
+  async #addAll(entries) {
     const button = byId('results-add-all');
-    button.disabled = true;
-    const count = isLonger ? (await this.#commands.addLink(link)).added?.length ?? 0 : await this.#commands.add(entries);
-    button.disabled = false;
+    // Not disabled meanwhile: it would lose the keyboard's focus.
+    if (button.ariaBusy === 'true') return;
+    button.ariaBusy = 'true';
+    const count = await this.#commands.add(entries);
+    button.ariaBusy = 'false';
     if (count) this.#notices.info(`${tracksLabel(count)} added to the queue.`);
   }
 

@@ -64,6 +64,7 @@ export class QueueDrag {
   #begin() {
     const drag = this.#drag;
     drag.isActive = true;
+    getSelection().removeAllRanges();
     this.#list.setPointerCapture(drag.pointerId);
     this.#list.classList.add('is-dragging');
     drag.row.classList.add('is-dragged');

@@ -1,0 +1,63 @@
+"""A network between a browser and a server that can go away: it takes connections and passes bytes on, or does not."""
+
+import asyncio
+from contextlib import asynccontextmanager
+
+
+class Relay:
+    """While it is `cut`, what is open hears nothing more, as where a cable is pulled: nobody is told."""
+
+    def __init__(self, target: str) -> None:
+        self._host, _, port = target.rpartition(":")
+        self._port = int(port)
+        self._writers: set[asyncio.StreamWriter] = set()
+        self._flows = asyncio.Event()
+        self._flows.set()
+        self.url = ""
+
+    def cut(self) -> None:
+        self._flows.clear()
+
+    def mend(self) -> None:
+        """What was open when it was cut stays dead, as it does where an address has changed."""
+        for writer in self._writers:
+            writer.transport.abort()
+        self._flows.set()
+
+    async def take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await self._flows.wait()
+        try:
+            there, away = await asyncio.open_connection(self._host, self._port)
+        except OSError:
+            writer.transport.abort()
+            return
+        self._writers |= {writer, away}
+        try:
+            await asyncio.gather(self._pass(reader, away), self._pass(there, writer))
+        except OSError:
+            pass
+        finally:
+            self._writers -= {writer, away}
+            for each in (writer, away):
+                each.transport.abort()
+
+    async def _pass(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+        while data := await source.read(65_536):
+            await self._flows.wait()
+            sink.write(data)
+            await sink.drain()
+        sink.close()
+
+
+@asynccontextmanager
+async def relay(target: str):
+    """A relay to `host:port`."""
+    between = Relay(target)
+    server = await asyncio.start_server(between.take, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    between.url = f"http://127.0.0.1:{port}"
+    try:
+        yield between
+    finally:
+        server.close()
+        between.mend()

@@ -1,0 +1,138 @@
+"""What axe-core finds in the playground, in Chromium: nothing."""
+
+import pytest
+from axe_playwright_python.async_playwright import Axe
+from playwright.async_api import expect
+
+from client import request
+from media import FLAC, tone_clip
+from tab import Tab, tab_in
+
+PLAYING = tone_clip(440, 120, FLAC)
+WINDOWS = [
+    pytest.param((1280, 800), "light", id="wide-light"),
+    pytest.param((1280, 800), "dark", id="wide-dark"),
+    pytest.param((390, 844), "light", id="phone-light"),
+    pytest.param((320, 640), "dark", id="small-phone-dark"),
+]
+TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+#: The least a finger hits for sure (WCAG 2.2, 2.5.8), and on a phone (2.5.5).
+LEAST_PX, LEAST_ON_PHONE_PX = 24, 44
+
+
+async def assert_accessible(tab: Tab, state: str) -> None:
+    found = await Axe().run(tab.page, options={"runOnly": TAGS, "resultTypes": ["violations"]})
+    assert found.violations_count == 0, f"{state}: {found.generate_report()}"
+
+
+async def assert_hit(tab: Tab, least: int, state: str) -> None:
+    """Every button and field that can be seen is large enough."""
+    small = await tab.page.evaluate(
+        """least => [...document.querySelectorAll('button, select, summary, input:not([type=checkbox]), [role=tab]')]
+          .filter((each) => each.checkVisibility({ visibilityProperty: true }))
+          .map((each) => [each, each.getBoundingClientRect()])
+          .filter(([, { width, height }]) => Math.min(width, height) < least)
+          .map(([each, { width, height }]) => `${each.outerHTML.slice(0, 90)} ${width} x ${height}`)""",
+        least,
+    )
+    assert not small, f"{state}: smaller than {least} px: {small}"
+
+
+@pytest.mark.parametrize(("size", "scheme"), WINDOWS)
+async def test_every_state_is_accessible(antiphon, media, browser, new_session, size, scheme):
+    media.path(PLAYING)
+    session = new_session()
+    options = {
+        "viewport": {"width": size[0], "height": size[1]},
+        "color_scheme": scheme,
+        "reduced_motion": "reduce",
+        # The tool is put into the page as a script of its own.
+        "bypass_csp": True,
+    }
+    least = LEAST_ON_PHONE_PX if size[0] < 900 else LEAST_PX
+    async with tab_in(browser, f"{antiphon.router.url}/?session={session}", **options) as tab:
+        page = tab.page
+
+        async def check(state: str) -> None:
+            await assert_accessible(tab, state)
+            await assert_hit(tab, least, state)
+
+        await expect(page.locator("#library .row").first).to_be_visible()
+        await check("empty")
+        await tab.play(PLAYING.url)
+        await tab.wait_for_tone(440)
+        await check("playing")
+        long = "Quite a long title, and one that no phone has room for " * 3
+        await tab.send(
+            type="queue_add",
+            tracks=[
+                {"url": "media:gone.mp3", "title": long, "artist": long, "duration_ms": 3_600_000},
+                {"url": "media:a folder/of/mine.flac"},
+                {"url": "https://example.org/x", "artwork": "https://example.org/not-there.jpg", "title": "A B"},
+            ],
+        )
+        await expect(page.locator("#queue .row")).to_have_count(3)
+        await page.get_by_text("Options").click()
+        await check("with a queue")
+        await tab.assert_fits(".top *, .stage *, .dock *, .shelves *")
+        await page.locator("#queue .row-button").first.click()
+        await expect(page.locator(".toast.error").first).to_be_visible()
+        await check("after an error")
+        await page.get_by_role("tab", name="History").click()
+        await expect(page.locator("#history .row").first).to_be_visible()
+        await check("history")
+        for opener, dialog in (("#why-open", "#why"), ("#help-open", "#help")):
+            if await page.locator(opener).is_visible():
+                await page.locator(opener).click()
+                await expect(page.locator(dialog)).to_be_visible()
+                await check(f"with {dialog}")
+                await tab.assert_fits(f"{dialog} *")
+                await page.keyboard.press("Escape")
+        await request("DELETE", f"{antiphon.router.url}/api/v1/sessions/{session}/queue")
+
+
+async def test_the_page_holds_at_200_percent(antiphon, media, browser):
+    """A window of 1280 px at 200 % is one of 640 px with twice the pixels."""
+    media.path(PLAYING)
+    half = {"width": 640, "height": 400}
+    async with tab_in(browser, antiphon.router.url + "/", viewport=half, device_scale_factor=2) as tab:
+        await tab.play(PLAYING.url)
+        await tab.send(type="queue_add", url=PLAYING.url)
+        await tab.assert_fits(".top *, .stage *, .dock *, .shelves *")
+        # What is fixed to the window leaves room for what is not.
+        dock = await tab.page.locator(".dock").bounding_box()
+        assert dock["height"] < half["height"] * 0.6, dock
+        await tab.button("Stop").click()
+
+
+async def test_motion_is_reduced_where_it_is_asked_for(antiphon, browser):
+    async with tab_in(browser, antiphon.router.url + "/", reduced_motion="reduce") as tab:
+        moving = await tab.page.evaluate("() => document.getAnimations().length")
+        assert moving == 0
+        durations = await tab.page.evaluate(
+            "() => [...document.querySelectorAll('*')].map((each) => getComputedStyle(each).transitionDuration)"
+        )
+        assert set(durations) <= {"0s"}, set(durations)
+
+
+async def test_the_keyboard_goes_through_the_page_in_order(antiphon, media, browser):
+    """And wherever it is can be seen."""
+    media.path(PLAYING)
+    async with tab_in(browser, antiphon.router.url + "/") as tab:
+        await tab.play(PLAYING.url)
+        await tab.send(type="queue_add", url=PLAYING.url)
+        await expect(tab.page.locator("#queue .row")).to_have_count(1)
+        seen = []
+        for _ in range(22):
+            await tab.page.keyboard.press("Tab")
+            name, outline = await tab.page.evaluate(
+                """() => { const at = document.activeElement;
+                  return [at.id || at.className, getComputedStyle(at).outlineStyle] }"""
+            )
+            assert outline != "none", f"the focus on {name} cannot be seen"
+            seen.append(name)
+        order = ["help-open", "share", "seek", "mute", "loop", "previous", "play-pause", "skip", "stop", "volume"]
+        order += ["why-open", "source-url", "source-play", "source-queue", "tab-next", "queue-clear", "handle"]
+        places = [seen.index(name) for name in order if name != "previous"]
+        assert places == sorted(places), seen
+        await tab.button("Stop").click()
