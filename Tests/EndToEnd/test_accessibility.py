@@ -99,9 +99,12 @@ async def test_the_page_holds_at_200_percent(antiphon, media, browser):
         await tab.play(PLAYING.url)
         await tab.send(type="queue_add", url=PLAYING.url)
         await tab.assert_fits(".top *, .stage *, .dock *, .shelves *")
-        # What is fixed to the window leaves room for what is not.
+        # What is fixed to the window leaves room for what is not, and covers nothing that has the focus.
         dock = await tab.page.locator(".dock").bounding_box()
         assert dock["height"] < half["height"] * 0.6, dock
+        await tab.page.locator("#library .row-button").last.focus()
+        focused = await tab.page.locator("#library .row-button").last.bounding_box()
+        assert focused["y"] + focused["height"] <= dock["y"], (focused, dock)
         await tab.button("Stop").click()
 
 

@@ -1,9 +1,13 @@
 """The queue in the playground, put in order by hand and by keys; what holds is asked of the server."""
 
+import asyncio
+import time
+
 import pytest
 from playwright.async_api import expect
 
 from client import request
+from inbox import PATIENCE_SECONDS
 from media import FLAC, tone_clip
 from tab import Tab, tab_in
 
@@ -32,10 +36,13 @@ class Desk:
         return answer.body
 
     async def assert_order(self, *names: str) -> None:
-        """On the page and, what matters, on the server."""
+        """On the page, which shows a move at once, and, what matters, on the server."""
         await expect(self.tab.page.locator("#queue .row-name")).to_have_text(list(names))
-        held = [entry["title"] for entry in (await self.server_queue())["tracks"]]
-        assert held == list(names), f"the page shows {names}, the server has {held}"
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while (held := [entry["title"] for entry in (await self.server_queue())["tracks"]]) != list(names):
+            assert time.monotonic() < deadline, f"the page shows {names}, the server has {held}"
+            await asyncio.sleep(0.05)
+        await expect(self.tab.page.locator("#queue .row-name")).to_have_text(list(names))
 
     async def drag(self, name: str, to: str, *, below: bool) -> None:
         """With the mouse, from one row to the upper or lower half of another."""
@@ -103,7 +110,7 @@ async def test_a_row_is_dragged_with_a_finger(antiphon, media, browser, new_sess
         await tab.play(PLAYING.url)
         names = [f"Psalm {number}" for number in range(1, 31)]
         await tab.send(type="queue_add", tracks=[{"url": OTHER.url, "title": name} for name in names])
-        await desk.handle("Psalm 1").scroll_into_view_if_needed()
+        await desk.handle("Psalm 1").evaluate("handle => handle.scrollIntoView({ block: 'center' })")
         devtools = await tab.page.context.new_cdp_session(tab.page)
 
         async def touch(kind: str, *points: dict) -> None:
@@ -145,7 +152,7 @@ async def test_a_row_is_moved_by_keys(desk):
     await page.keyboard.press("Alt+ArrowDown")
     await desk.assert_order("Credo", "Kyrie", "Gloria", "Agnus", "Sanctus")
     assert await desk.tab.focused('[aria-label="Play Sanctus now"]')
-    await desk.tab.button("Play Gloria next").click()
+    await desk.tab.button("Move Gloria to the top").click()
     await desk.assert_order("Gloria", "Credo", "Kyrie", "Agnus", "Sanctus")
 
 

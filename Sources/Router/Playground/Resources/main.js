@@ -93,7 +93,8 @@ async function start() {
   refusals.addEventListener('unauthorized', renewToken);
   offerWindowAPI({ player, snapshot, session, transport });
   try {
-    const pass = { token: currentToken(), session: session.id, base: location.href };
+    const scope = canControl ? 'control' : 'listen';
+    const pass = { token: currentToken(), session: session.id, scope, base: location.href };
     await player.start({ url: url.href, listenURL: listenURL.href, pass });
   } catch (error) {
     onFailure(error.message);

@@ -28,6 +28,7 @@ export class ElementPlayer {
   #connected = false;
   #framesReceived = 0;
   #stalls = 0;
+  #isWanted = false;
   #listenURL;
   /** What `withTicket` takes. */
   #pass;
@@ -55,9 +56,6 @@ export class ElementPlayer {
       onText: (event) => this.#takeEvent(event),
       onLink: (link) => this.#takeLink(link),
     });
-    // A stream without an end, begun now, would keep the page "loading".
-    if (document.readyState === 'complete') this.#load();
-    else addEventListener('load', () => this.#load(), { once: true });
   }
 
   /** Connects with another token from now on. */
@@ -70,8 +68,15 @@ export class ElementPlayer {
     return this.#connection.send(command);
   }
 
-  /** The element plays silence too while the session is silent, and is one the device can see. */
-  setPlaying() {}
+  /** Whether the session sounds: while it does not, neither does the element, and the device is told so. */
+  setPlaying(isPlaying) {
+    if (isPlaying === this.#isWanted) return;
+    this.#isWanted = isPlaying;
+    if (!isPlaying) this.#audio.pause();
+    // A stream without an end, begun now, would keep the page "loading".
+    else if (document.readyState === 'complete') this.#load();
+    else addEventListener('load', () => this.#load(), { once: true });
+  }
 
   /** Of what leaves the loudspeaker, at most 0.68 s; null while the browser lets nothing out. */
   async dominantFrequency(seconds) {
@@ -84,7 +89,7 @@ export class ElementPlayer {
   async resumeSound() {
     await this.output.resume();
     // Refused until the first click; then the page asks again.
-    if (this.#audio.paused) await this.#audio.play().catch(() => {});
+    if (this.#isWanted && this.#audio.paused) await this.#audio.play().catch(() => {});
   }
 
   /** The Ogg stream does not say where in the track it is: counted on from the last event that did. */
@@ -114,18 +119,24 @@ export class ElementPlayer {
     return buffered.length ? buffered.end(buffered.length - 1) : 0;
   }
 
+  /** Anew, so that what comes is what is played now. */
   async #load() {
     try {
-      this.#audio.src = await withTicket(this.#listenURL, this.#pass);
-      await this.#audio.play();
+      const address = await withTicket(this.#listenURL, this.#pass);
+      if (!this.#isWanted) return;
+      this.#audio.src = address;
     } catch {
-      // Without a ticket nothing was loaded; held back by the browser, it plays after the first click.
-      if (!this.#audio.src) this.#loadLater();
+      this.#loadLater();
+      return;
     }
+    // Held back by the browser, it plays after the first click.
+    this.#audio.play().catch(() => {});
   }
 
   #loadLater() {
-    setTimeout(() => this.#load(), RELOAD_DELAY_MS);
+    setTimeout(() => {
+      if (this.#isWanted) this.#load();
+    }, RELOAD_DELAY_MS);
   }
 
   #catchUp() {
@@ -155,7 +166,7 @@ export class ElementPlayer {
     const isBack = link.connected && !this.#connected && this.#audio.error !== null;
     this.#connected = link.connected;
     if (!link.connected) this.#setAnchor(null);
-    if (isBack) this.#load();
+    if (isBack && this.#isWanted) this.#load();
     this.#handlers.onLink(link);
   }
 }

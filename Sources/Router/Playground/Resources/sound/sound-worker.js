@@ -32,7 +32,7 @@ const brokenMessage = {
 };
 
 let connection;
-/** `{token, session, base}`: what tickets are asked for with. */
+/** What tickets are asked for with: see `withTicket`. */
 let pass;
 let worklet;
 /** Counts the cuts, so that the page knows which reports are of the sound before. */

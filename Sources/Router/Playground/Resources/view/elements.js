@@ -54,6 +54,13 @@ export function setDisabled(control, isDisabled) {
   control.disabled = isDisabled;
 }
 
+/** Closes a dialog by a click beside it: on its own backdrop. */
+export function closeByBackdrop(dialog) {
+  dialog.addEventListener('click', ({ target }) => {
+    if (target === dialog) dialog.close();
+  });
+}
+
 /** Writes only what has changed, so that screen readers and the layout are left in peace. */
 export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;

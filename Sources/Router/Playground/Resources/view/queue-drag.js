@@ -27,7 +27,8 @@ export class QueueDrag {
     list.addEventListener('pointermove', (event) => this.#move(event));
     list.addEventListener('pointerup', (event) => this.#up(event));
     list.addEventListener('pointercancel', () => this.#finish());
-    list.addEventListener('lostpointercapture', () => this.#finish());
+    // A finger is at first held by what it touched, which loses it to the list.
+    list.addEventListener('lostpointercapture', ({ target }) => target === list && this.#finish());
     // The click that ends a drag plays nothing.
     list.addEventListener('click', (event) => this.#swallow(event), { capture: true });
     addEventListener('keydown', (event) => {

@@ -16,7 +16,7 @@ export function queueRow(track, actions, isFirst) {
     row.append(artworkTile(track.artwork, 'small'), text(track, name), time(track));
     return row;
   }
-  const next = iconButton('next', `Play ${name} next`, () => actions.playNext(track));
+  const next = iconButton('next', `Move ${name} to the top`, () => actions.playNext(track));
   next.classList.add('play-next');
   next.disabled = isFirst;
   row.append(

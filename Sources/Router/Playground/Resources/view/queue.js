@@ -52,7 +52,7 @@ export class QueueView {
   }
 
   async shuffle() {
-    if (this.#queue.total < 2) return;
+    if (this.#queue.total < 2 || !this.#canControl) return;
     const answer = await this.#commands.shuffle();
     if (answer.type !== 'error') announce('The queue was shuffled.');
   }

@@ -1,7 +1,7 @@
 // The keyboard's shortcuts, and the dialog that lists them. Single letters can be switched off there, since speech
 // control and slips of the hand press them too.
 
-import { byId, make } from './elements.js';
+import { byId, closeByBackdrop, make } from './elements.js';
 
 const SEEK_MS = 5000;
 const STORAGE_KEY = 'antiphon.shortcuts';
@@ -34,7 +34,7 @@ export class Shortcuts {
     this.#areLettersOn.onchange = () => remember(this.#areLettersOn.checked);
     byId('help-open').onclick = () => this.open();
     byId('help-close').onclick = () => this.#dialog.close();
-    this.#dialog.onclick = ({ target }) => target === this.#dialog && this.#dialog.close();
+    closeByBackdrop(this.#dialog);
     byId('shortcuts').replaceChildren(...this.#shortcuts.map(line),
       line({ keys: ['Alt', '↑'], or: '↓', label: 'Move the chosen track in the queue' }));
     document.addEventListener('keydown', (event) => this.#take(event));

@@ -17,7 +17,9 @@ export class SignIn {
     };
     byId('sign-in-cancel').onclick = () => this.#dialog.close();
     // There is nothing behind it that could be used without.
-    this.#dialog.oncancel = (event) => !this.#isVoluntary && event.preventDefault();
+    this.#dialog.addEventListener('cancel', (event) => {
+      if (!this.#isVoluntary) event.preventDefault();
+    });
   }
 
   /**

@@ -26,6 +26,8 @@ export class Transport {
   #snapshot = null;
   /** Where the listener wants to be, until the session is there. */
   #wantedMs = null;
+  /** The loop that was asked for last, until the session has it. */
+  #wantedLoop = null;
   #isDragging = false;
   #seekTimer = 0;
   #volumeTimer = 0;
@@ -105,6 +107,7 @@ export class Transport {
   }
 
   toggle() {
+    if (!this.#canControl) return;
     const state = this.#snapshot?.state ?? 'idle';
     if (state === 'idle') this.#playSomething();
     else if (state === 'paused') this.#ask({ type: 'resume' });
@@ -125,8 +128,12 @@ export class Transport {
   }
 
   async cycleLoop() {
-    const mode = LOOPS[(LOOPS.indexOf(this.#snapshot.queue.loop) + 1) % LOOPS.length];
+    if (!this.#canControl) return;
+    const before = this.#wantedLoop ?? this.#snapshot.queue.loop;
+    const mode = LOOPS[(LOOPS.indexOf(before) + 1) % LOOPS.length];
+    this.#wantedLoop = mode;
     const answer = await this.#ask({ type: 'queue_loop', mode });
+    if (this.#wantedLoop === mode) this.#wantedLoop = null;
     if (answer.type !== 'error') announce(LOOP_LABELS[mode]);
   }
 

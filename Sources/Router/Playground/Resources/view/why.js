@@ -3,7 +3,7 @@
 import { askWhy } from '../session/rest.js';
 import { examineSilence } from '../session/silence.js';
 import { explain } from '../session/troubles.js';
-import { byId, icon, make, setText } from './elements.js';
+import { byId, closeByBackdrop, icon, make, setText } from './elements.js';
 import { millisecondsLabel } from './format.js';
 import { waterfall } from './waterfall.js';
 
@@ -36,8 +36,7 @@ export class WhyPanel {
     byId('why-open').onclick = () => this.#open();
     byId('why-close').onclick = () => this.#dialog.close();
     this.#dialog.onclose = () => this.#timers.forEach(clearInterval);
-    // A click beside it: on the dialog's own backdrop.
-    this.#dialog.onclick = ({ target }) => target === this.#dialog && this.#dialog.close();
+    closeByBackdrop(this.#dialog);
   }
 
   #open() {
