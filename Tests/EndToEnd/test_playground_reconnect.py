@@ -1,10 +1,12 @@
 """The playground while servers and networks go and come back: no reload, no click, and the sound goes on."""
 
+import re
+
 import pytest
 from playwright.async_api import expect
 
-from client import request
 from media import FLAC, tone_clip
+from processes import ROOT
 from relay import relay
 from tab import Tab, tab_in
 
@@ -127,7 +129,9 @@ async def test_a_long_absence_is_asked_about_less_often(antiphon, browser):
         assert min(waits[-10:]) >= 3_000 and max(waits) <= 5_000, waits[-10:]
 
 
-#: A code that a person can meet → words that say what to do.
+# MARK: In words
+
+#: Some codes, and words that say what to do.
 TROUBLES = {
     "source_not_found": "Check the address",
     "source_not_audio": "leads to music",
@@ -140,18 +144,26 @@ TROUBLES = {
 }
 
 
+def documented_codes() -> set[str]:
+    """Every error code there is."""
+    text = (ROOT / "docs/wire-protocol.md").read_text().partition("## Error codes")[2].partition("\n## ")[0]
+    return set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE))
+
+
 async def test_every_trouble_has_words_and_no_codes(antiphon, browser):
-    documented = await request("GET", f"{antiphon.router.url}/session/troubles.js")
-    assert documented.status == 200
+    codes = documented_codes()
+    assert len(codes) > 25 and codes >= TROUBLES.keys() - {"unauthorized"}, codes
     async with tab_in(browser, antiphon.router.url + "/") as tab:
-        for code, words in TROUBLES.items():
+        for code in codes | TROUBLES.keys():
             told = await tab.page.evaluate(
                 """async (code) => (await import('./session/troubles.js')).explain(
                   { code, message: 'the raw message', hint: 'GET /health says; --flag' })""",
                 code,
             )
+            assert told["detail"] == "the raw message", f"{code} has no words of its own: {told}"
             said = f"{told['what']} {told['advice']}"
-            assert words in said and code not in said and "GET" not in said and "--" not in said, told
+            assert TROUBLES.get(code, "") in said, (code, told)
+            assert code not in said.split() and "GET" not in said and "--" not in said, told
         unknown = await tab.page.evaluate(
             """async () => (await import('./session/troubles.js')).explain(
               { code: 'new_code', message: 'something new', hint: 'wait a little; see GET /health' })"""

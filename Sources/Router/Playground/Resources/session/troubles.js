@@ -20,6 +20,7 @@ const TROUBLES = {
   source_too_large: ['The track is larger than this server allows.', ANOTHER],
   extraction_failed: ['Nothing to play was found on that page.', 'Open the page in the browser to see whether it still plays there.'],
   extractor_unavailable: ['This server cannot search or look into pages now.', 'Use a link straight to a file, or a track of the library.'],
+  not_a_picture: ['The track has a cover of a kind that cannot be shown.', 'It plays all the same.'],
   // The server.
   workers_exhausted: ['The server has its hands full.', AGAIN_SOON],
   overloaded: ['The server is too busy for another track of this kind.', AGAIN_SOON],
@@ -35,6 +36,7 @@ const TROUBLES = {
   // What was asked.
   no_such_session: ['Nothing is playing.', 'Play something first.'],
   invalid_state: ['That cannot be done just now.', 'Look what the session is doing; somebody else may have been faster.'],
+  superseded: ['Something else was asked for meanwhile.', 'Look what is playing now.'],
   not_found: ['That is not there any more.', 'Somebody else may have taken it away.'],
   queue_full: ['The queue is full.', 'Remove some of its tracks first.'],
   line_too_long: ['That was too much at once.', 'Add fewer tracks at a time.'],
