@@ -141,8 +141,11 @@ class Tab:
     async def focused(self, within: str) -> bool:
         return await self.page.evaluate("within => document.activeElement.closest(within) !== null", within)
 
-    async def assert_no_errors(self) -> None:
+    async def assert_no_errors_shown(self) -> None:
         assert await self.page.locator(".toast.error").all_inner_texts() == []
+
+    async def assert_no_errors(self) -> None:
+        await self.assert_no_errors_shown()
         assert not self.complaints, self.complaints
 
     async def wait_for_frames(self, count: int) -> None:

@@ -31,7 +31,7 @@ const STATISTICS_INTERVAL_MS = 250;
 /** Codes of errors that only say that somebody was faster. */
 const UNREMARKABLE = new Set(['superseded']);
 /** Close codes that say that the server does not want this page: a policy, or no token that holds. */
-const REFUSED = new Set([1008, 4401, 4403]);
+const REFUSED = new Set([1008, 4401]);
 
 const notices = new Notices();
 const signIn = new SignIn();
@@ -143,7 +143,7 @@ async function onLink(link) {
   render();
   // A connection that was refused does not say why.
   const mayBeRefused = !link.connected && (REFUSED.has(link.code) || !link.wasOpen);
-  if (mayBeRefused && !(await findAccess()).isKnown) renewToken();
+  if (mayBeRefused && !isAskingForToken && !(await findAccess()).isKnown) renewToken();
 }
 
 function onFailure(message) {
