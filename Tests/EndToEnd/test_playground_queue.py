@@ -6,9 +6,11 @@ import time
 import pytest
 from playwright.async_api import expect
 
-from client import request
+from client import listen, request
 from inbox import PATIENCE_SECONDS
 from media import FLAC, tone_clip
+from page_server import PageServer
+from processes import Antiphon
 from tab import Tab, tab_in
 
 PLAYING = tone_clip(440, 120, FLAC)
@@ -310,3 +312,49 @@ async def test_a_folder_is_added_in_one_command_and_a_file_next(desk, media):
     await expect(page.locator("#queue .row-name").first).to_have_text("Two")
     last = [entry["url"] for entry in (await desk.server_queue())["tracks"]][-3:]
     assert last == ["media:Mass/one.flac", "media:Mass/three.flac", "media:Mass/two.flac"], (session, last)
+
+
+def cast(site: PageServer, count: int) -> str:
+    """A podcast's feed, which yt-dlp takes for a playlist."""
+    items = "".join(
+        f"<item><title>Part {number}</title><guid>g{number}</guid><enclosure url='{site.url}/part.flac?{number}'/>"
+        f"<itunes:duration>{number}</itunes:duration></item>"
+        for number in range(1, count + 1)
+    )
+    return (
+        "<?xml version='1.0'?><rss version='2.0' xmlns:itunes='http://www.itunes.com/dtds/podcast-1.0.dtd'>"
+        f"<channel><title>A cast</title>{items}</channel></rss>"
+    )
+
+
+async def test_a_playlist_is_added_in_one_command(tmp_path, media, browser):
+    """With what is known of its tracks; one of them is played next, one at once."""
+    media.make(PLAYING, OTHER)
+    with PageServer() as site, Antiphon(tmp_path, media.root, allow=("127.0.0.1/32",)) as antiphon:
+        site.add("/part.flac", lambda asked: asked.media(media.bytes(OTHER)))
+        url = site.add("/playlist/cast", lambda asked: asked.page(cast(site, 12), "application/rss+xml"))
+        async with tab_in(browser, f"{antiphon.router.url}/?session=cast") as tab:
+            desk = Desk(tab, antiphon.router.url, "cast")
+            await tab.play(PLAYING.url)
+            await tab.page.locator("#source-url").fill(url)
+            await tab.page.locator("#source-url").press("Enter")
+            await expect(tab.page.locator("#results .row")).to_have_count(12, timeout=60_000)
+            await expect(tab.page.locator("#results-heading")).to_have_text("A cast")
+            async with listen(antiphon.router.url, "cast") as bot:
+                since = bot.mark()
+                await tab.button("Add all 12").click()
+                names = [f"Part {number}" for number in range(1, 13)]
+                await desk.assert_order(*names)
+                sent = bot.events("queue", since)
+            assert len(sent) == 1, f"{len(sent)} changes of the queue for one playlist"
+            entry = (await desk.server_queue())["tracks"][4]
+            assert entry["url"].endswith("part.flac?5") and entry["duration_ms"] == 5_000, entry
+            await tab.button("Play Part 7 next").click()
+            await desk.assert_order("Part 7", *names)
+            await tab.button("Play Part 3").click()
+            await tab.wait_for_tone(880)
+            assert (await desk.server_queue())["current"]["url"].endswith("part.flac?3")
+            await desk.assert_order("Part 7", *names)
+            await tab.button("Close").click()
+            await tab.send(type="stop")
+            await tab.assert_no_errors()
