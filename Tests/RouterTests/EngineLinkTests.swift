@@ -46,11 +46,3 @@ import WireProtocol
     #expect(ListenAddress(text) == nil)
   }
 }
-
-@Suite struct `The log` {
-  @Test func `keeps what comes from outside on its line`() {
-    let line = StandardErrorLogHandler.line(
-      time: "T", level: .warning, message: "a\nb\r\nc", metadata: ["session": "7"])
-    #expect(line == "T WARNING a b c session=7\n")
-  }
-}
