@@ -19,6 +19,7 @@ struct DoorMiddleware: RouterMiddleware {
       try requestGuard.check(
         RequestGuard.Subject(
           host: request.head.authority, origin: request.headers[.origin],
+          // What a strange page has come by, a token, is of no use to it.
           changesSomething: changesSomething(request) || request.headers[.authorization] != nil))
       response =
         request.method == .options ? Response(status: .noContent) : try await next(request, context)
