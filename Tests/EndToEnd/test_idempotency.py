@@ -8,7 +8,7 @@ import pytest
 
 from client import Answer, listen, request
 from media import OGG_OPUS, tone_clip
-from processes import Antiphon, wait_healthy
+from processes import Antiphon, wait_ready
 
 LONG = tone_clip(440, 120, OGG_OPUS)
 NO_FILE = "media:nothing.flac"
@@ -170,7 +170,7 @@ async def test_a_killed_router_has_the_answers_again(antiphon, playing):
 def restart(antiphon: Antiphon) -> None:
     antiphon.router.kill()
     antiphon.router.start()
-    wait_healthy(antiphon.router)
+    wait_ready(antiphon.router)
 
 
 async def test_who_repeats_until_answered_adds_once(antiphon, playing):
@@ -207,7 +207,7 @@ async def test_who_repeats_until_answered_adds_once(antiphon, playing):
         return 20
 
     count, *_ = await asyncio.gather(kills(), *(adds(names[number::6]) for number in range(6)))
-    wait_healthy(antiphon.router)
+    wait_ready(antiphon.router)
     entries = []
     for offset in (0, 100, 200):
         page = f"{antiphon.router.url}/api/v1/sessions/{playing}/queue?offset={offset}"

@@ -11,7 +11,7 @@ import pytest
 from client import listen, request
 from inbox import assert_unbroken
 from media import OGG_OPUS, tone_clip
-from processes import Antiphon, wait_healthy
+from processes import Antiphon, wait_ready
 
 LONG = tone_clip(440, 300, OGG_OPUS)
 KILLS = 100
@@ -174,7 +174,7 @@ async def test_the_router_is_killed_at_any_moment(mortal, new_session):
         mortal.router.kill()
         await asyncio.gather(*changing)
         await asyncio.to_thread(mortal.router.start)
-        await asyncio.to_thread(wait_healthy, mortal.router)
+        await asyncio.to_thread(wait_ready, mortal.router)
         for changer in changers:
             await changer.check()
             state = (await request("GET", changer.url)).body

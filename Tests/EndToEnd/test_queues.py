@@ -10,7 +10,7 @@ from client import listen, request
 from inbox import Packet
 from media import FLAC, MP3_CBR, OGG_OPUS, tone_clip
 from opus import FRAME, decode
-from processes import BINARIES, Antiphon, wait_healthy
+from processes import BINARIES, Antiphon, wait_ready
 
 LONG = tone_clip(440, 120, OGG_OPUS)
 #: Different in sound and in how they are produced.
@@ -273,7 +273,7 @@ async def test_the_routers_death_loses_nothing(mortal, new_session):
     history = (await request("GET", f"{base}/history")).body
     mortal.router.kill()
     mortal.router.start()
-    wait_healthy(mortal.router)
+    wait_ready(mortal.router)
     after = (await request("GET", base)).body
     assert after["queue"] == before["queue"], (before, after)
     assert (await request("GET", f"{base}/history")).body == history
@@ -294,7 +294,7 @@ async def test_tracks_that_end_while_the_router_is_away(mortal, new_session):
         mortal.router.kill()
     await asyncio.sleep(1.6)
     mortal.router.start()
-    wait_healthy(mortal.router)
+    wait_ready(mortal.router)
     async with listen(mortal.router.url, session) as listener:
         greeting = await listener.wait_event("session")
         assert greeting["queue"]["current"]["url"] in (SHORT[1].url, LONG.url), greeting
@@ -323,7 +323,7 @@ async def test_the_death_of_both(mortal, new_session):
     mortal.engine.kill()
     mortal.router.start()
     mortal.engine.start()
-    wait_healthy(mortal.router)
+    wait_ready(mortal.router)
     async with listen(mortal.router.url, playing, buffer_ms=0) as listener:
         packets = await listener.wait_packets(10)
         assert -1_000 <= packets[0].position_ms - position < 3_000, (packets[0], position)
