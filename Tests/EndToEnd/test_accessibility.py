@@ -78,6 +78,9 @@ async def test_every_state_is_accessible(antiphon, media, browser, new_session, 
         await page.locator("#queue .row-button").first.click()
         await expect(page.locator(".toast.error").first).to_be_visible()
         await check("after an error")
+        await page.get_by_role("button", name="Remove A B from the queue").click()
+        await expect(tab.button("Undo")).to_be_visible()
+        await check("after a removal")
         await page.get_by_role("tab", name="History").click()
         await expect(page.locator("#history .row").first).to_be_visible()
         await check("history")
@@ -89,6 +92,26 @@ async def test_every_state_is_accessible(antiphon, media, browser, new_session, 
                 await tab.assert_fits(f"{dialog} *")
                 await page.keyboard.press("Escape")
         await request("DELETE", f"{antiphon.router.url}/api/v1/sessions/{session}/queue")
+
+
+@pytest.mark.parametrize(("size", "scheme"), [WINDOWS[0], WINDOWS[3]])
+async def test_signing_in_and_listening_are_accessible(guarded, mint, browser, new_session, size, scheme):
+    view = {"width": size[0], "height": size[1]}
+    context = await browser.new_context(viewport=view, color_scheme=scheme, bypass_csp=True)
+    tab = Tab(await context.new_page())
+    await tab.page.goto(f"{guarded.router.url}/?session={new_session()}", wait_until="domcontentloaded")
+    await expect(tab.page.get_by_role("dialog", name="Sign in")).to_be_visible()
+    await assert_accessible(tab, "signing in")
+    await tab.page.get_by_label("Token", exact=True).fill("wrong")
+    await tab.page.keyboard.press("Enter")
+    await expect(tab.page.get_by_role("alert")).to_contain_text("does not accept")
+    await assert_accessible(tab, "after a wrong token")
+    await tab.page.get_by_label("Token", exact=True).fill(mint.token(scope="listen"))
+    await tab.page.keyboard.press("Enter")
+    await expect(tab.page.locator("#listen-only")).to_be_visible()
+    await assert_accessible(tab, "listening only")
+    await tab.assert_fits(".top *, .stage *, .dock *, .shelves *, .banner *")
+    await context.close()
 
 
 async def test_the_page_holds_at_200_percent(antiphon, media, browser):

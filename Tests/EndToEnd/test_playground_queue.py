@@ -219,6 +219,12 @@ async def test_history_and_previous(desk):
     await desk.tab.button("Previous track").click()
     await desk.tab.wait_for_tone(440)
     await desk.assert_order("Kyrie", "Gloria", "Credo", "Sanctus", "Agnus")
+    # Before the first there is its beginning.
+    await page.locator("#seek").press("ArrowRight")
+    await page.wait_for_function("() => window.antiphon.state().positionMs > 5000")
+    await desk.tab.button("Previous track").click()
+    await page.wait_for_function("() => window.antiphon.state().positionMs < 5000")
+    await desk.assert_order("Kyrie", "Gloria", "Credo", "Sanctus", "Agnus")
     await desk.tab.button("Next in the queue").click()
     await desk.tab.wait_for_tone(880)
 
@@ -258,9 +264,10 @@ async def test_a_long_queue_has_pages(desk):
     # Before the page is another: there it goes.
     await desk.tab.button("Move Antiphon 97").press("ArrowUp")
     await expect(page.locator("#queue .row-name").first).to_have_text("Antiphon 95")
-    await desk.tab.button("Later").click()
+    await desk.tab.button("Later").press("Enter")
     await expect(page.locator("#queue-range")).to_have_text("201 to 300 of 300")
     assert await page.locator("#queue-later").is_disabled()
+    assert await desk.tab.focused("#queue-earlier"), "the keyboard fell out of the pages"
     # The last page goes with its last track.
     await request("DELETE", f"{desk.base}/queue")
     await expect(page.locator("#queue-pager")).to_be_hidden()

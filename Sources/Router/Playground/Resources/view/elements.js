@@ -50,8 +50,9 @@ export function say(element, message, ...hint) {
 
 /** A control that is disabled loses the keyboard's focus: the big button takes it. */
 export function setDisabled(control, isDisabled) {
-  if (isDisabled && control === document.activeElement) passFocus();
+  const hadFocus = control === document.activeElement;
   control.disabled = isDisabled;
+  if (isDisabled && hadFocus) passFocus();
 }
 
 /** Closes a dialog by a click beside it: on its own backdrop. */

@@ -2,7 +2,7 @@
 
 import { listQueue } from '../session/rest.js';
 import { confirmed } from './confirm.js';
-import { announce, byId, setDisabled, setText } from './elements.js';
+import { announce, byId, setText } from './elements.js';
 import { countLabel, lengthLabel, trackName, tracksLabel } from './format.js';
 import { QueueDrag } from './queue-drag.js';
 import { queueRow } from './queue-row.js';
@@ -107,8 +107,8 @@ export class QueueView {
     byId('queue-pager').hidden = total <= PAGE;
     setText(byId('queue-range'),
       `${countLabel(this.#offset + 1)} to ${countLabel(Math.min(total, this.#offset + PAGE))} of ${countLabel(total)}`);
-    setDisabled(byId('queue-earlier'), this.#offset === 0);
-    setDisabled(byId('queue-later'), this.#offset + PAGE >= total);
+    byId('queue-earlier').disabled = this.#offset === 0;
+    byId('queue-later').disabled = this.#offset + PAGE >= total;
   }
 
   /**
@@ -117,10 +117,12 @@ export class QueueView {
    */
   #rememberFocus() {
     const focused = document.activeElement;
-    const wasHead = [byId('queue-clear'), byId('queue-shuffle')].includes(focused) && focused.hidden;
     const rows = [...this.#list.children];
     const place = rows.findIndex((row) => row.contains(focused));
-    if (place < 0) return wasHead ? () => byId('queue-heading').focus() : null;
+    if (place < 0) {
+      const isGone = byId('panel-next').parentElement.contains(focused) && (focused.disabled || !focused.checkVisibility());
+      return isGone ? () => this.#focusHead() : null;
+    }
     const { id } = rows[place].dataset;
     const kind = [...rows[place].querySelectorAll('button')].indexOf(focused);
     return () => {
@@ -131,6 +133,12 @@ export class QueueView {
       (button ?? byId('queue-heading')).focus({ preventScroll: true });
       row?.scrollIntoView({ block: 'nearest' });
     };
+  }
+
+  /** For a button above or below the list that can be used no more. */
+  #focusHead() {
+    const buttons = [byId('queue-earlier'), byId('queue-later')].filter((each) => !each.disabled && each.checkVisibility());
+    (buttons[0] ?? byId('queue-heading')).focus();
   }
 
   #keyDown(event) {

@@ -98,7 +98,7 @@ export class Transport {
   }
 
   get canPrevious() {
-    return this.#canControl && (this.#snapshot.state !== 'idle' || this.#snapshot.queue.historyTotal > 0);
+    return this.#canControl && (this.#snapshot.queue.historyTotal > 0 || this.canSeek);
   }
 
   get canSeek() {
@@ -123,8 +123,11 @@ export class Transport {
     if (this.canNext) this.#ask({ type: 'skip' });
   }
 
+  /** What played before, or, where this is the first, its beginning. */
   previous() {
-    if (this.canPrevious) this.#ask({ type: 'previous' });
+    if (!this.canPrevious) return;
+    if (this.#snapshot.queue.historyTotal > 0) this.#ask({ type: 'previous' });
+    else this.seekTo(0);
   }
 
   async cycleLoop() {
