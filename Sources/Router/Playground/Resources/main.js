@@ -107,6 +107,7 @@ async function start() {
 function showPermissions() {
   document.body.classList.toggle('listen-only', !canControl);
   byId('listen-only').hidden = canControl;
+  if (!canControl) document.querySelector('.dock').setAttribute('aria-describedby', 'listen-only-reason');
   byId('use-another-token').onclick = async () => {
     await signIn.ask('With another token this page may do more.', { isVoluntary: true });
     location.reload();
