@@ -72,7 +72,7 @@ ROUTES = [
     *of_session("control", "POST /queue", "DELETE /queue", "POST /queue/shuffle", "POST /queue/loop"),
     *of_session("control", "POST /queue/{entry}/move", "DELETE /queue/{entry}"),
 ]
-PAGES = [Route("GET", path, None) for path in ("/", "/index.html", "/main.js", "/style.css")]
+PAGES = [Route("GET", path, None) for path in ("/", "/index.html", "/main.js", "/logo.svg")]
 
 
 async def ask(route: Route, router: str, session: str, headers: dict[str, str], query: str = ""):
