@@ -50,7 +50,7 @@ extension DataPlane {
   private func stop(_ session: RoutedSession) {
     session.owed = nil
     // What does not play any more needs no stop.
-    session.isStopping = (try? send(.session(session.id, .stop), for: .inside { _ in })) != nil
+    session.isStopping = (try? send(.session(session.id, .stop), for: .inside({ _ in }))) != nil
   }
 
   private func owe(_ request: PlayRequest, _ session: RoutedSession) {
@@ -122,7 +122,7 @@ extension DataPlane {
     }
     if let tag, session.queue.holds(entryID(tag)) {
       // Prepared before the engine or this Router was out of reach, and prepared again since.
-      if session.prepared != nil { _ = try? send(.session(session.id, .unprepare), for: .inside { _ in }) }
+      if session.prepared != nil { _ = try? send(.session(session.id, .unprepare), for: .inside({ _ in })) }
       session.prepared = nil
       session.isAwaitingPrepared = false
       return change(session) { _ = $0.wentOn(to: entryID(tag)) }
@@ -218,16 +218,17 @@ extension DataPlane {
   }
 
   private func prepare(_ request: PlayRequest, _ entry: QueueEntry, _ session: RoutedSession) {
-    prepare(PreparedPlay(entry: entry, request: request, isClients: false), session, for: .inside { _ in })
+    prepare(PreparedPlay(entry: entry, request: request, isClients: false), session, for: .inside({ _ in }))
   }
 
   /// Sends a prepare once it is on disk, as a play.
   func prepare(_ play: PreparedPlay, _ session: RoutedSession, for asker: Asker) {
     session.prepared = play
-    let answered = Asker.inside { [weak self] event in
+    let take = { [weak self] (event: EngineEvent) in
       asker.answer(.event(event))
       self?.prepareAnswered(session, event, tag: play.request.tag)
     }
+    let answered = Asker.inside(take, askedBy: asker.webSocket)
     state.save(session) { [self] in
       guard let prepared = session.prepared, prepared.request.tag == play.request.tag else {
         return asker.refuse(.overtaken, sessionID: session.id)
@@ -246,7 +247,7 @@ extension DataPlane {
     guard !prepared.hasFailed, prepared.requestID != nil else { return }
     session.withdrawnTag = prepared.request.tag
     state.save(session)
-    _ = try? send(.session(session.id, .unprepare), for: .inside { _ in })
+    _ = try? send(.session(session.id, .unprepare), for: .inside({ _ in }))
   }
 
   // MARK: After an absence
@@ -288,7 +289,7 @@ extension DataPlane {
     guard session.prepared != nil else { return }
     session.prepared = nil
     seeToNext(session)
-    if session.prepared == nil { _ = try? send(.session(session.id, .unprepare), for: .inside { _ in }) }
+    if session.prepared == nil { _ = try? send(.session(session.id, .unprepare), for: .inside({ _ in })) }
   }
 
   /// The engine does not play the session any more.

@@ -18,13 +18,16 @@ enum Asker {
   /// The Router itself, for all to hear of: the queue, and sessions that go on after an engine's restart.
   case router
   /// The Router itself, for a step of something else.
-  case inside((EngineEvent) -> Void)
+  ///
+  /// - Parameter askedBy: who has had the answer when the others are told.
+  case inside((EngineEvent) -> Void, askedBy: WebSocketListener? = nil)
 
   var webSocket: WebSocketListener? {
     switch self {
     case .webSocket(let listener, _): listener
     case .keyed(let asker, _, _): asker.webSocket
-    case .http, .inside, .router: nil
+    case .inside(_, let listener): listener
+    case .http, .router: nil
     }
   }
 
@@ -46,7 +49,7 @@ enum Asker {
       } else {
         promise.succeed(answer)
       }
-    case .inside(let take): if case .event(let event) = answer { take(event) }
+    case .inside(let take, _): if case .event(let event) = answer { take(event) }
     case .keyed(let asker, let intent, let plane): plane.finish(intent, answer, for: asker)
     case .router: break
     }

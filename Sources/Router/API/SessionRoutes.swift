@@ -59,11 +59,24 @@ struct SessionRoutes {
   private func perform(
     _ type: String, _ request: Request, _ context: RouterRequestContext
   ) async throws -> Response {
+    let command: ClientCommand
+    do {
+      command = try await read(type, request, context)
+    } catch {
+      try await plane { plane in plane.statistics.count(.failure(error)) }
+      throw error
+    }
+    return try await answer(command)
+  }
+
+  private func read(
+    _ type: String, _ request: Request, _ context: RouterRequestContext
+  ) async throws -> ClientCommand {
     var command = try await ClientCommand.decode(
       fields(of: request), type: type, sessionID: sessionID(context),
       entryID: context.parameters.get("entry"))
     command.idempotencyKey = try IdempotencyKey(request.headers) ?? command.idempotencyKey
-    return try await answer(command)
+    return command
   }
 
   /// The command's fields as one JSON object.
