@@ -108,12 +108,10 @@ extension DataPlane: EngineLinkDelegate {
   private func distribute(
     _ event: EngineEvent, _ session: RoutedSession, _ asker: Asker?, isForAll: Bool
   ) {
-    asker?.answer(.event(event))
+    var anonymous = event.withoutTag
+    asker?.answer(.event(anonymous))
     guard isForAll, session.listenerCount > 0 else { return }
-    var anonymous = event
     anonymous.requestID = nil
-    // The names of plays are between the Router and the engine.
-    if case .extracting(let url, _) = event.body { anonymous.body = .extracting(url: url) }
     session.broadcast(WebSocketFrames.text(anonymous.encoded()), except: asker?.webSocket)
   }
 
@@ -168,5 +166,20 @@ extension EngineEvent.Body {
     case .error, .status: false
     default: true
     }
+  }
+}
+
+extension EngineEvent {
+  /// The names of plays are between the Router and the engine.
+  fileprivate var withoutTag: EngineEvent {
+    var event = self
+    switch body {
+    case .extracting(let url, _): event.body = .extracting(url: url)
+    case .status(var snapshot):
+      snapshot.tag = nil
+      event.body = .status(snapshot)
+    default: break
+    }
+    return event
   }
 }
