@@ -3,6 +3,8 @@
 
 /** A mouse that moves less than this clicks. */
 const START_PX = 5;
+/** A click this soon after a drag is its end. */
+const CLICK_MS = 50;
 /** So near to an edge scrolling begins, and this is its greatest speed, at the edge itself. */
 const EDGE_PX = 56;
 const MAX_SCROLL_PX = 14;
@@ -11,8 +13,9 @@ export class QueueDrag {
   #list;
   #onDrop;
   #onEnd;
-  /** `{row, pointerId, startX, startY, startScroll, y, isActive, before, frame}` while a pointer is down. */
+  /** `{row, pointerId, startY, startScroll, y, isActive, before, frame}` while a pointer is down. */
   #drag = null;
+  #endedAtMs = -Infinity;
   #mark = Object.assign(document.createElement('li'), { className: 'drop-mark', ariaHidden: 'true' });
 
   /**
@@ -39,8 +42,6 @@ export class QueueDrag {
   get isActive() {
     return this.#drag?.isActive === true;
   }
-
-  #endedAtMs = -Infinity;
 
   #down(event) {
     const row = event.target.closest('.track-row');
@@ -136,7 +137,7 @@ export class QueueDrag {
   }
 
   #swallow(event) {
-    if (performance.now() - this.#endedAtMs > 50) return;
+    if (performance.now() - this.#endedAtMs > CLICK_MS) return;
     event.preventDefault();
     event.stopPropagation();
   }
