@@ -194,8 +194,9 @@ extension DataPlane {
   func change(_ session: RoutedSession, _ change: (inout TrackQueue) -> Void) {
     let before = session.queue.view()
     change(&session.queue)
-    guard session.queue.view() != before else { return }
-    state.save(session) { [self] in announceQueue(session) }
+    let view = session.queue.view()
+    guard view != before || session.queue.hasChangedRows else { return }
+    state.save(session) { [self] in announce(view, of: session) }
   }
 
   func lostEnd(of session: RoutedSession, _ reason: EngineEvent.EndReason) -> EngineEvent {

@@ -16,19 +16,19 @@ extension DataPlane {
     let session = try store.session(id)
     defer { store.removeIfUnused(session) }
     let before = session.queue.view()
-    // A copy, so that a change that is refused is not made at all.
-    var queue = session.queue
-    let (added, action) = try Self.apply(command, to: &queue, isSessionIdle: session.isIdle)
-    session.queue = queue
+    // What is refused is refused before anything is changed.
+    let (added, action) = try Self.apply(command, to: &session.queue, isSessionIdle: session.isIdle)
+    let view = session.queue.view()
+    // A change may also be behind the page that is shown.
+    let hasChanged = view != before || session.queue.hasChangedRows
     if let action { perform(action, session) }
     seeToNext(session)
-    var view = session.queue.view()
-    let hasChanged = view != before
-    view.added = added
-    asker.willAnswer(.queue(id, view))
+    var answer = view
+    answer.added = added
+    asker.willAnswer(.queue(id, answer))
     state.save(session) { [self] in
-      asker.answer(.queue(id, view))
-      if hasChanged { announceQueue(session, except: asker.webSocket) }
+      asker.answer(.queue(id, answer))
+      if hasChanged { announce(view, of: session, except: asker.webSocket) }
     }
   }
 
@@ -83,9 +83,9 @@ extension DataPlane {
     return try entries.map { entry throws(Refusal) in try QueuedTrack(entry).checked() }
   }
 
-  func announceQueue(_ session: RoutedSession, except listener: WebSocketListener? = nil) {
+  func announce(_ view: QueueView, of session: RoutedSession, except listener: WebSocketListener? = nil) {
     guard session.listenerCount > 0 else { return }
-    let message = QueueMessage(sessionID: session.id, requestID: nil, queue: session.queue.view())
+    let message = QueueMessage(sessionID: session.id, requestID: nil, queue: view)
     session.broadcast(WebSocketFrames.text(JSON.encode(message)), except: listener)
   }
 }

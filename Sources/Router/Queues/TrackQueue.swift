@@ -64,6 +64,8 @@ package struct TrackQueue: Sendable {
   /// Whether it is as a queue nobody has used.
   package var isPristine: Bool { isEmpty && history.isEmpty && loop == .off && bitrateKilobits == nil }
 
+  package var hasChangedRows: Bool { !changes.isEmpty }
+
   /// What is to be written since the last time.
   package mutating func takeChanges() -> [Change] {
     defer { changes = [] }
