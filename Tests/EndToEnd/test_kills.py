@@ -15,6 +15,9 @@ from processes import Antiphon, wait_ready
 
 LONG = tone_clip(440, 300, OGG_OPUS)
 KILLS = 100
+
+#: Two hundred restarts, on a machine that may be busy.
+pytestmark = pytest.mark.timeout(400)
 SEED = 20_261_122
 
 

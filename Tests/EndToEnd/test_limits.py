@@ -18,6 +18,8 @@ from media import FLAC, MP3_CBR, OGG_OPUS, WAV, http_url, tone_clip
 from processes import Antiphon
 from web_server import WebServer
 
+pytestmark = pytest.mark.alone
+
 PASSTHROUGH = tone_clip(440, 20, OGG_OPUS)
 SHORT = tone_clip(550, 3, FLAC)
 LONG = tone_clip(660, 240, FLAC)
