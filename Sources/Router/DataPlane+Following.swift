@@ -20,10 +20,17 @@ extension DataPlane {
   /// Sends a play once it is on disk: a Router that dies in between asks for it again, and one that finds
   /// another track playing knows whether that is older or newer.
   func begin(_ play: StartingPlay, _ session: RoutedSession, for asker: Asker) {
+    var play = play
+    if play.entry == nil {
+      session.prepared = nil
+    } else {
+      play.owedBefore = session.owed
+    }
     session.owed = nil
-    session.prepared = nil
+    // Whatever is to stop, this comes after it.
+    session.isStopping = false
     session.starting = play
-    state.save(session) { [self] in
+    state.save(session) { [self, play] in
       guard let starting = session.starting, starting.request.tag == play.request.tag else {
         return asker.refuse(.overtaken, sessionID: session.id)
       }
@@ -32,8 +39,7 @@ extension DataPlane {
       } catch {
         session.starting = nil
         asker.refuse(error.report, sessionID: session.id)
-        // A client's own is the client's to ask for again.
-        if play.entry == nil { owe(play.request, session) }
+        if play.entry == nil { owe(play.request, session) } else { goOn(session, without: starting) }
       }
     }
   }
@@ -49,8 +55,22 @@ extension DataPlane {
 
   private func stop(_ session: RoutedSession) {
     session.owed = nil
-    // What does not play any more needs no stop.
-    session.isStopping = (try? send(.session(session.id, .stop), for: .inside({ _ in }))) != nil
+    do {
+      // What does not play any more needs no stop.
+      try send(.session(session.id, .stop), for: .inside({ _ in }))
+      session.isStopping = true
+    } catch {
+      guard session.state != .idle else { return }
+      // An engine that comes back with it is told then.
+      session.withdraw(session.playback.tag)
+      engineReported(lostEnd(of: session, .stopped))
+    }
+  }
+
+  /// A client's own play comes to nothing, and is the client's to ask for again: what it was to replace goes on.
+  func goOn(_ session: RoutedSession, without play: StartingPlay) {
+    if let owed = play.owedBefore { return owe(owed, session) }
+    if let reason = play.endedMeanwhile { goOn(session, after: reason) }
   }
 
   private func owe(_ request: PlayRequest, _ session: RoutedSession) {
@@ -77,7 +97,7 @@ extension DataPlane {
   }
 
   /// The entry that a tag is of.
-  private func entryID(_ tag: String) -> String {
+  func entryID(_ tag: String) -> String {
     String(tag.prefix { $0 != "." })
   }
 
@@ -86,7 +106,8 @@ extension DataPlane {
   func follow(_ event: EngineEvent, _ session: RoutedSession) {
     switch event.body {
     case .extracting(let url, let tag): began(session, url, tag)
-    case .ready(let ready): session.queue.describeCurrent { $0.complete(with: ready) }
+    case .ready(let ready) where session.playsCurrent(ready.url):
+      session.queue.describeCurrent { $0.complete(with: ready) }
     case .error(let report): failed(session, report, requestID: event.requestID)
     case .ended(let reason, _): ended(session, reason)
     default: break
@@ -94,16 +115,17 @@ extension DataPlane {
     seeToNext(session)
   }
 
-  private func began(_ session: RoutedSession, _ url: String, _ tag: String?) {
+  func began(_ session: RoutedSession, _ url: String, _ tag: String?) {
     defer { session.owed = nil }
-    session.isStopping = false
-    if let starting = session.starting {
-      // What was asked for before: ours follows.
-      guard starting.request.tag == tag else { return }
+    if let starting = session.starting, starting.request.tag == tag {
       session.starting = nil
+      session.prepared = nil
+      session.isAwaitingPrepared = false
       if let entry = starting.entry { change(session) { $0.nowPlays(entry) } }
       return
     }
+    // What was asked for before: ours follows. A client's own may yet be refused.
+    if let starting = session.starting, starting.entry == nil { return }
     if let prepared = session.prepared, prepared.request.tag == tag {
       session.prepared = nil
       session.isAwaitingPrepared = false
@@ -111,7 +133,7 @@ extension DataPlane {
         if prepared.isClients || !queue.wentOn(to: prepared.entry.id) { queue.nowPlays(prepared.entry) }
       }
     }
-    if let tag, tag == session.withdrawnTag {
+    if let tag, session.withdrawnTags.contains(tag) {
       // It began before the engine heard that it was not to.
       if session.isAwaitingPrepared {
         session.isAwaitingPrepared = false
@@ -135,7 +157,7 @@ extension DataPlane {
   private func ended(_ session: RoutedSession, _ reason: EngineEvent.EndReason) {
     session.isStopping = false
     // Of what played before the play that is on its way.
-    guard session.starting == nil else { return }
+    if let starting = session.starting, starting.entry == nil || reason == .replaced { return }
     let overload = session.takeOverload()
     if let prepared = session.prepared, !prepared.hasFailed, reason == .finished {
       // The engine goes on to it, and says so next; or it says that the prepare has come too late.
@@ -143,6 +165,10 @@ extension DataPlane {
       return
     }
     session.prepared = nil
+    guard session.starting == nil else {
+      session.starting?.endedMeanwhile = reason
+      return
+    }
     if let overload, reason == .loadFailed, let entry = session.queue.current {
       return refused(session, request(for: entry, session), overload)
     }
@@ -154,8 +180,11 @@ extension DataPlane {
     if let requestID, let starting = session.starting, starting.requestID == requestID {
       // Refused before it began, so that no end will be reported.
       session.starting = nil
-      // A client's own is the client's to ask for again.
-      if starting.entry == nil { refused(session, starting.request, report) }
+      if starting.entry == nil {
+        refused(session, starting.request, report)
+      } else {
+        goOn(session, without: starting)
+      }
     } else if report.code == .overloaded, session.state == .extracting {
       session.overload = report
     }
@@ -168,7 +197,11 @@ extension DataPlane {
     guard session.isAwaitingPrepared else { return }
     session.isAwaitingPrepared = false
     session.prepared = nil
-    goOn(session, after: .finished)
+    if session.starting != nil {
+      session.starting?.endedMeanwhile = .finished
+    } else {
+      goOn(session, after: .finished)
+    }
   }
 
   /// A play of ours was refused. What the engine has no room for now is asked for again; anything else will
@@ -185,7 +218,7 @@ extension DataPlane {
     if session.queue.current == nil, session.state != .idle { stop(session) }
   }
 
-  private func goOn(_ session: RoutedSession, after reason: EngineEvent.EndReason) {
+  func goOn(_ session: RoutedSession, after reason: EngineEvent.EndReason) {
     var action: TrackQueue.Action?
     change(session) { action = $0.ended(reason) }
     if let action { perform(action, session) }
@@ -213,7 +246,11 @@ extension DataPlane {
     guard let next = session.queue.following, let remaining = session.remainingMilliseconds,
       remaining <= RouterLimits.prepareAheadMilliseconds
     else { return withdrawPrepared(session) }
-    if session.prepared?.entry.id == next.id { return }
+    if let prepared = session.prepared, prepared.entry.id == next.id,
+      prepared.request.bitrateKilobits == session.queue.bitrateKilobits
+    {
+      return
+    }
     withdrawPrepared(session)
     prepare(request(for: next, session), next, session)
   }
@@ -246,65 +283,9 @@ extension DataPlane {
     guard let prepared = session.prepared else { return }
     session.prepared = nil
     guard !prepared.hasFailed, prepared.requestID != nil else { return }
-    session.withdrawnTag = prepared.request.tag
+    session.withdraw(prepared.request.tag)
     state.save(session)
     _ = try? send(.session(session.id, .unprepare), for: .inside({ _ in }))
-  }
-
-  // MARK: After an absence
-
-  /// The engine is away, and with it what was on its way to it.
-  func loseEngine(_ session: RoutedSession) {
-    if let starting = session.starting {
-      session.starting = nil
-      if let entry = starting.entry { session.queue.nowPlays(entry) }
-      session.owed = starting.request
-    }
-    session.withdrawnTag = nil
-    session.isStopping = false
-    session.engineWentAway()
-  }
-
-  /// The engine was out of reach of this Router, or of the one before it, and plays this.
-  func reconcile(_ session: RoutedSession, with snapshot: SessionSnapshot) {
-    if let owed = session.owed, owed.tag != snapshot.tag {
-      // What was asked for last has not reached it.
-      session.adopt(snapshot)
-      return goOn(session)
-    }
-    let isKnown = session.owed != nil || session.plays(snapshot)
-    session.adopt(snapshot)
-    session.owed = nil
-    if !isKnown {
-      began(session, snapshot.url ?? "", snapshot.tag)
-    } else if let tag = snapshot.tag, let url = snapshot.url, session.queue.current?.id != entryID(tag) {
-      // A client's own that had not begun when the Router died.
-      change(session) { queue in queue.nowPlays(queue.newEntry(QueuedTrack(url: url, title: snapshot.title)))
-      }
-    }
-    prepareAgain(session)
-  }
-
-  /// Whether what was prepared has reached the engine is not known.
-  private func prepareAgain(_ session: RoutedSession) {
-    guard session.prepared != nil else { return }
-    session.prepared = nil
-    seeToNext(session)
-    if session.prepared == nil { _ = try? send(.session(session.id, .unprepare), for: .inside({ _ in })) }
-  }
-
-  /// The engine does not play the session any more.
-  func goOnWithout(_ session: RoutedSession, isSameEngine: Bool) {
-    if session.owed != nil { return goOn(session) }
-    if session.isAwaitingPrepared {
-      session.isAwaitingPrepared = false
-      session.prepared = nil
-      return goOn(session, after: .finished)
-    }
-    session.prepared = nil
-    session.isLost = true
-    // One that has stayed up ends a session only for good; one that has restarted has lost it.
-    isSameEngine ? engineReported(lostEnd(of: session, .finished)) : goOn(session)
   }
 }
 
@@ -315,11 +296,11 @@ extension ErrorReport {
 }
 
 extension QueuedTrack {
-  /// Takes what the engine has found out and nobody has said before.
+  /// Takes what the engine has found out: what nobody has said before, and the duration, which it knows best.
   fileprivate mutating func complete(with ready: Ready) {
     title = title ?? ready.title
     artist = artist ?? ready.artist
-    durationMilliseconds = durationMilliseconds ?? ready.durationMilliseconds
+    durationMilliseconds = ready.durationMilliseconds ?? (ready.live == true ? nil : durationMilliseconds)
     artwork = artwork ?? ready.artwork
   }
 }

@@ -21,11 +21,12 @@ extension DataPlane {
     let view = session.queue.view()
     // A change may also be behind the page that is shown.
     let hasChanged = view != before || session.queue.hasChangedRows
-    if let action { perform(action, session) }
-    seeToNext(session)
     var answer = view
     answer.added = added
+    // Before anything is written, so that the answer is written with the change.
     asker.willAnswer(.queue(id, answer))
+    if let action { perform(action, session) }
+    seeToNext(session)
     state.save(session) { [self] in
       asker.answer(.queue(id, answer))
       if hasChanged { announce(view, of: session, except: asker.webSocket) }
@@ -73,14 +74,20 @@ extension DataPlane {
     try send(.resolve(request), for: finder)
   }
 
-  /// A playlist's tracks, and of a search the best.
+  /// A playlist's first 50 tracks, and of a search the best.
   private static func found(_ event: EngineEvent) throws(Refusal) -> [QueuedTrack] {
     if case .error(let report) = event.body { throw Refusal(report) }
     guard case .resolved(let resolution) = event.body, !resolution.entries.isEmpty else {
       throw Refusal(.sourceNotFound, "nothing was found", hint: "try other words")
     }
     let entries = resolution.kind == .playlist ? resolution.entries[...] : resolution.entries.prefix(1)
-    return try entries.map { entry throws(Refusal) in try QueuedTrack(entry).checked() }
+    // Of a playlist, what cannot be played is left out.
+    let tracks = entries.compactMap { try? QueuedTrack($0).checked() }
+    guard !tracks.isEmpty else {
+      throw Refusal(
+        .invalidSource, "what was found has no address that can be played", hint: "try other words")
+    }
+    return tracks
   }
 
   func announce(_ view: QueueView, of session: RoutedSession, except listener: WebSocketListener? = nil) {

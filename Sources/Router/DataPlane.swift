@@ -164,8 +164,10 @@ final class DataPlane {
 
   private func expirePending(now: NIODeadline) {
     for (id, asker) in pending.takeExpired(now: now) {
-      for session in store.sessions.values where session.starting?.requestID == id {
+      for session in store.sessions.values {
+        guard let starting = session.starting, starting.requestID == id else { continue }
         session.starting = nil
+        goOn(session, without: starting)
       }
       logger.warning(
         "the engine has not answered the command \(id) in \(RouterLimits.answerSeconds) s",

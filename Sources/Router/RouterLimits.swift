@@ -58,6 +58,7 @@ package enum RouterLimits {
 
   /// Text messages waiting for one WebSocket. Past it the connection is closed (1013).
   package static let outboxTextFrameCount = 256
+  package static let outboxTextByteCount = 2_097_152
 
   /// A listener that has lost audio for this long without once catching up is closed (1013).
   package static let losingSecondsBeforeClose: Int64 = 5
@@ -96,6 +97,9 @@ package enum RouterLimits {
 
   /// Commands waiting for the engine's answer.
   package static let maximumPendingRequests = 10_000
+
+  /// A queue's answer that is kept for repetitions; a longer one is kept without its tracks. 10,000 of them fit.
+  package static let keptAnswerByteCount = 3_072
 
   /// Answers that are kept for repeated commands: how many, their bytes, and for how long.
   package static let maximumKeptAnswers = 10_000

@@ -44,7 +44,7 @@ extension DataPlane {
   @discardableResult
   func keep(_ answer: Asker.Answer, to intent: Intent) -> Bool {
     guard answer.isFinal,
-      let kept = idempotency.keep(JSON.encode(answer), to: intent, nowMilliseconds: Self.unixMilliseconds)
+      let kept = idempotency.keep(answer.keptJSON, to: intent, nowMilliseconds: Self.unixMilliseconds)
     else { return false }
     state.add(kept, oldestNumber: idempotency.oldestNumber)
     return true
@@ -62,6 +62,16 @@ extension DataPlane {
 }
 
 extension Asker.Answer {
+  /// As it is kept: of a long queue without its tracks, so that one session's answers do not push out all others'.
+  fileprivate var keptJSON: [UInt8] {
+    let json = JSON.encode(self)
+    guard case .queue(let id, var view) = self, json.count > RouterLimits.keptAnswerByteCount else {
+      return json
+    }
+    view.tracks = []
+    return JSON.encode(Self.queue(id, view))
+  }
+
   /// An error that may pass is not: the command is to be tried again.
   fileprivate var isFinal: Bool {
     guard case .event(let event) = self, case .error(let report) = event.body else { return true }

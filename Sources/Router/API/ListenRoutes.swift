@@ -36,7 +36,7 @@ struct ListenRoutes {
 
   private func check(_ request: Request, _ context: RouterRequestContext) async throws -> ListenRequest {
     let listen = try ListenRequest(
-      file: context.parameters.require("file"), target: request.uri.string, grant: context.grant)
+      file: context.part("file"), target: request.uri.string, grant: context.grant)
     try await plane { plane in try plane.store.checkRoom(for: listen.sessionID) }
     return listen
   }

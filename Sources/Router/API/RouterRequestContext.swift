@@ -1,5 +1,6 @@
 import Hummingbird
 import NIOCore
+import WireProtocol
 
 /// A request's context: its connection, so that a player that hangs can be cut off, and what its sender may do.
 struct RouterRequestContext: RequestContext {
@@ -11,5 +12,10 @@ struct RouterRequestContext: RequestContext {
   init(source: ApplicationRequestContextSource) {
     coreContext = .init(source: source)
     channel = source.channel
+  }
+
+  /// A part of the path by its name in the route, as it was meant: many clients write `:` as `%3A`.
+  func part(_ name: String) throws -> String {
+    PercentEncoding.decoded(try parameters.require(name))
   }
 }

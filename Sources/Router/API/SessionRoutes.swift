@@ -53,7 +53,7 @@ struct SessionRoutes {
   }
 
   private func sessionID(_ context: RouterRequestContext) throws -> SessionID {
-    try SessionID(context.parameters.require("id"))
+    try SessionID(context.part("id"))
   }
 
   private func perform(
@@ -74,7 +74,7 @@ struct SessionRoutes {
   ) async throws -> ClientCommand {
     var command = try await ClientCommand.decode(
       fields(of: request), type: type, sessionID: sessionID(context),
-      entryID: context.parameters.get("entry"))
+      entryID: context.parameters.get("entry").map(PercentEncoding.decoded))
     command.idempotencyKey = try IdempotencyKey(request.headers) ?? command.idempotencyKey
     return command
   }
@@ -117,7 +117,7 @@ struct SessionRoutes {
   private func list(for grant: Grant) async throws -> Response {
     let sessions = try await plane { plane in
       let own = plane.store.sessions.values.filter { grant.matches($0.id) }
-      return own.map(SessionDetail.init).map(\.withoutChapters).sorted {
+      return own.map(SessionDetail.init(listed:)).sorted {
         $0.session.sessionID.description < $1.session.sessionID.description
       }
     }
@@ -140,17 +140,16 @@ private struct SessionDetail: Encodable, Sendable {
   var queue: QueueView
   var listeners: Int
 
-  init(_ session: RoutedSession) {
+  init(_ session: RoutedSession, tracks: QueuePage = QueuePage()) {
     self.session = session.snapshot
-    queue = session.queue.view()
+    queue = session.queue.view(tracks)
     listeners = session.listenerCount
   }
 
-  /// For a list of many.
-  var withoutChapters: SessionDetail {
-    var detail = self
-    detail.session.chapters = nil
-    return detail
+  /// One of many, without what is long.
+  init(listed session: RoutedSession) {
+    self.init(session, tracks: QueuePage(limit: 0))
+    self.session.chapters = nil
   }
 
   private enum Key: String, CodingKey {

@@ -35,7 +35,7 @@ struct AccessMiddleware: RouterMiddleware {
       return grant
     case .session(let scope):
       let grant = try access.grant(for: credentials)
-      try grant.require(scope, SessionID(context.parameters.require("id")))
+      try grant.require(scope, SessionID(context.part("id")))
       return grant
     case nil:
       logger.error("the route \(request.method.rawValue) \(path) is refused: RouteAccess does not have it")

@@ -13,6 +13,7 @@ package struct Outbox {
   package private(set) var audioCount = 0
   package private(set) var textCount = 0
   package private(set) var byteCount = 0
+  private var textByteCount = 0
 
   package init() {}
 
@@ -34,7 +35,12 @@ package struct Outbox {
   ///
   /// - Returns: false where the limit is reached and the connection cannot be kept.
   package mutating func appendText(_ frame: ByteBuffer) -> Bool {
-    guard textCount < RouterLimits.outboxTextFrameCount else { return false }
+    let textByteCount = textByteCount + frame.readableBytes
+    // One message may be larger than all that may wait behind it.
+    guard textCount < RouterLimits.outboxTextFrameCount,
+      textCount == 0 || textByteCount <= RouterLimits.outboxTextByteCount
+    else { return false }
+    self.textByteCount = textByteCount
     items.append(.text(frame))
     textCount += 1
     byteCount += frame.readableBytes
@@ -50,6 +56,7 @@ package struct Outbox {
       return frame
     case .text(let frame):
       textCount -= 1
+      textByteCount -= frame.readableBytes
       byteCount -= frame.readableBytes
       return frame
     case nil: return nil

@@ -35,6 +35,12 @@ extension RoutedSession {
       && (state == .streaming || state == .paused)
   }
 
+  /// Whether what the engine plays is the queue's current entry.
+  func playsCurrent(_ url: String) -> Bool {
+    guard starting == nil, let current = queue.current else { return false }
+    return playback.tag.map { $0.hasPrefix(current.id + ".") } ?? (current.track.url == url)
+  }
+
   /// What is left of the track; nil where it has no end.
   var remainingMilliseconds: Int? {
     guard playback.loop != true, let duration = playback.durationMilliseconds else { return nil }

@@ -13,8 +13,8 @@ final class RoutedSession {
   var prepared: PreparedPlay?
   /// The track has finished, and the engine is about to say that it has gone on to what was prepared.
   var isAwaitingPrepared = false
-  /// The last that was prepared and is not to be played after all.
-  var withdrawnTag: String?
+  /// The last plays that the engine may begin though they are not to be heard any more.
+  private(set) var withdrawnTags: [String] = []
   /// A stop is on its way: what is asked for now comes after it.
   var isStopping = false
   /// What is to play and could not be asked for, or was refused for now. It is asked for as soon as it can be.
@@ -24,6 +24,8 @@ final class RoutedSession {
   var isLost = false
   /// Why the track that was being opened is about to end: the engine can carry no more now.
   var overload: ErrorReport?
+  /// No more kept, by that name there may be another.
+  var isForgotten = false
   /// When it was last changed: milliseconds since 1970.
   var touchedMilliseconds = 0
 
@@ -49,7 +51,7 @@ final class RoutedSession {
 
   var state: SessionSnapshot.State { playback.state }
   var isIdle: Bool {
-    (playback.state == .idle || isStopping) && starting == nil && owed == nil && !isAwaitingPrepared
+    isStopping || (playback.state == .idle && starting == nil && owed == nil && !isAwaitingPrepared)
   }
   /// Whether nothing is lost where it is forgotten.
   var isUnused: Bool { isAbandoned && queue.isPristine && volume == 1 }
@@ -165,6 +167,10 @@ final class RoutedSession {
     return true
   }
 
+  func withdraw(_ tag: String?) {
+    if let tag { withdrawnTags = withdrawnTags.suffix(3) + [tag] }
+  }
+
   /// The level the engine is yet to be asked for, once.
   func takeWantedVolume() -> Double? {
     defer { wantedVolume = nil }
@@ -255,11 +261,8 @@ final class RoutedSession {
     playback = SessionSnapshot(sessionID: id, state: .extracting)
     playback.url = url
     playback.tag = tag
-    beganWith = [starting?.request, prepared?.request, owed].compactMap(\.self).first { $0.tag == tag }
-    guard let request = beganWith, tag != nil else {
-      beganWith = nil
-      return
-    }
+    beganWith = play(named: tag)
+    guard let request = beganWith else { return }
     volume = request.volume
     playback.volume = request.volume
     playback.loop = request.loop

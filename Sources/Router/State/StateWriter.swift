@@ -44,6 +44,7 @@ final class StateWriter {
     batch.changes.removeAll { $0.session == session.id }
     changed[session.id] = nil
     unwritten[session.id] = nil
+    session.isForgotten = true
     write()
   }
 
@@ -82,12 +83,11 @@ final class StateWriter {
     let waiting = waiters
     let batch = takeBatch()
     let writer = NIOLoopBound(self, eventLoop: eventLoop)
-    let answers = batch.answers
     let context = NIOLoopBound((sessions, waiting), eventLoop: eventLoop)
     store.write(batch) { [eventLoop] result in
       eventLoop.execute {
         let (sessions, waiting) = context.value
-        writer.value.written(result, sessions, answers, waiting)
+        writer.value.written(result, batch, sessions, waiting)
       }
     }
   }
@@ -108,7 +108,7 @@ final class StateWriter {
   }
 
   private func written(
-    _ result: Result<Void, any Error>, _ sessions: [SessionID: RoutedSession], _ answers: [KeptAnswer],
+    _ result: Result<Void, any Error>, _ written: StateBatch, _ sessions: [SessionID: RoutedSession],
     _ waiting: [() -> Void]
   ) {
     isWriting = false
@@ -118,8 +118,11 @@ final class StateWriter {
       problem = nil
       unwritten = [:]
     case .failure(let error):
-      unwritten.merge(sessions) { $1 }
-      batch.answers = (answers + batch.answers).suffix(RouterLimits.maximumKeptAnswers)
+      unwritten.merge(sessions.filter { !$0.value.isForgotten }) { $1 }
+      batch.cleared.formUnion(written.cleared)
+      batch.engineStartedAtMilliseconds =
+        batch.engineStartedAtMilliseconds ?? written.engineStartedAtMilliseconds
+      batch.answers = (written.answers + batch.answers).suffix(RouterLimits.maximumKeptAnswers)
       let words = "the state cannot be written: \(error)"
       if problem != words { logger.error("\(words)") }
       problem = words
