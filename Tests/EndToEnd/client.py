@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import json
+import socket
 import struct
 from collections.abc import Mapping
 from contextlib import asynccontextmanager
@@ -227,3 +228,14 @@ async def request(
             return Answer(response.status, json.loads(text), response.headers)
         except ValueError:
             return Answer(response.status, text, response.headers)
+
+
+def raw_request(address: str, text: str, *, receive_buffer: int | None = None) -> socket.socket:
+    """A client that sends the lines of a request, and does not read."""
+    host, port = address.split(":")
+    client = socket.socket()
+    if receive_buffer:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+    client.connect((host, int(port)))
+    client.sendall(text.replace("\n", f"\r\nHost: {address}\r\n", 1).encode())
+    return client

@@ -90,7 +90,7 @@ class Server:
         deadline = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < deadline:
             text = self.log.read_bytes()[begin:].decode(errors="replace")
-            if found := re.search(r"listening on http://([^\s/]+)", text):
+            if found := re.search(r'listening on http://([^\s/"]+)', text):
                 return found.group(1)
             if not self.is_running:
                 status = self._process.returncode

@@ -10,7 +10,7 @@ import pytest
 from client import connect_to_engine, listen
 from inbox import PATIENCE_SECONDS
 from media import OGG_OPUS, tone_clip
-from processes import Antiphon, Server, wait_ready
+from processes import Antiphon, Server
 
 SONG = tone_clip(440, 20, OGG_OPUS)
 TIME = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
@@ -21,12 +21,8 @@ def logging(request, tmp_path, media):
     """Both processes, with one log format, and that format."""
     form = request.param
     media.path(SONG)
-    with Antiphon(tmp_path, media.root, engine_options=("--log-format", form), router=False) as antiphon:
-        antiphon.router = Server(
-            "Router", ["--engine-socket", antiphon.socket, "--log-format", form], tmp_path / "router.log"
-        )
-        antiphon.router.start()
-        wait_ready(antiphon.router)
+    options = ("--log-format", form)
+    with Antiphon(tmp_path, media.root, engine_options=options, router_options=options) as antiphon:
         yield antiphon, form
 
 
@@ -50,7 +46,7 @@ async def test_every_line_is_whole_and_says_what_it_concerns(logging, new_sessio
     async with listen(antiphon.router.url, session) as listener:
         await listener.play(SONG.url)
         await listener.wait_packets(5)
-        await listener.ask("play", url="media:nowhere\x1b[2J\n2026-01-01T00:00:00.000Z ERROR forged.opus")
+        await listener.ask("play", url="media:nowhere\u2029session=forged.opus")
     async with connect_to_engine(antiphon.socket) as engine:
         await engine.write(b'{"type":"seek\\u001b[2J\\u2028x","session_id":"hostile"}\n')
         await engine.wait_event("error")
@@ -58,7 +54,7 @@ async def test_every_line_is_whole_and_says_what_it_concerns(logging, new_sessio
     failed = await wait_line(antiphon.engine, "session error")
     for server, process in ((antiphon.engine, "AudioEngine"), (antiphon.router, "Router")):
         raw = server.log.read_bytes()
-        assert b"\x1b" not in raw and "\u2028".encode() not in raw, raw
+        assert not any(mark.encode() in raw for mark in ("\x1b", "\u2028", "\u2029")), raw
         for line in lines(server):
             if form == "json":
                 fields = json.loads(line)

@@ -8,12 +8,13 @@ import time
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from client import connect_to_engine, listen, request
+from client import connect_to_engine, listen, raw_request, request
 from inbox import PATIENCE_SECONDS
-from media import OGG_OPUS, tone_clip
+from media import OGG_OPUS, OGG_OPUS_LOUD, tone_clip
 from processes import Antiphon
 
 SONG = tone_clip(440, 20, OGG_OPUS)
+LOUD = tone_clip(440, 10, OGG_OPUS_LOUD)
 
 PROCESS = {
     "process_cpu_seconds",
@@ -141,25 +142,26 @@ async def test_lateness_is_measured_where_it_is_heard(antiphon, media, new_sessi
 
 
 async def test_bytes_that_wait_are_seen_on_both_sides(tmp_path, media, new_session):
-    """A Router that stands still, and a listener that does not read."""
-    media.path(SONG)
-    with Antiphon(tmp_path, media.root) as running:
+    """A router and a player that do not read."""
+    media.path(LOUD)
+    with Antiphon(tmp_path, media.root, engine_options=("--socket-buffer-bytes", "4096")) as running:
         session = new_session()
-        async with listen(running.router.url, session) as listener, connect_to_engine(running.socket) as slow:
+        async with (
+            listen(running.router.url, session) as listener,
+            connect_to_engine(running.socket, receive_buffer=1_024) as slow,
+        ):
             await slow.wait_event("hello")
             slow.reads.clear()
-            await listener.play(SONG.url)
+            await listener.play(LOUD.url, loop=True)
             await wait_sample(running.engine, ("antiphon_engine_router_queue_bytes",), lambda value: value > 1_000)
             slow.reads.set()
             await wait_sample(running.engine, ("antiphon_engine_router_queue_bytes",), lambda value: value == 0)
 
-            _, writer = await asyncio.open_connection(*running.router.address.split(":"), limit=1_024)
-            writer.get_extra_info("socket").setsockopt(1, 8, 2_048)
-            writer.transport.pause_reading()
-            path = f"/listen/{session}.ogg?buffer_ms=5000"
-            writer.write(f"GET {path} HTTP/1.1\r\nHost: {running.router.address}\r\n\r\n".encode())
-            await wait_sample(running.router, ("antiphon_router_listener_queue_bytes",), lambda value: value > 1_000)
-            writer.transport.abort()
+            target = f"GET /listen/{session}.ogg?buffer_ms=5000 HTTP/1.1\n\r\n"
+            with raw_request(running.router.address, target, receive_buffer=2_048):
+                await wait_sample(
+                    running.router, ("antiphon_router_listener_queue_bytes",), lambda value: value > 1_000
+                )
             await wait_sample(running.router, ("antiphon_router_listener_queue_bytes",), lambda value: value == 0)
 
 

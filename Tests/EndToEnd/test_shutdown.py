@@ -3,14 +3,13 @@
 import asyncio
 import os
 import signal
-import socket
 import time
 from contextlib import closing
 
 import aiohttp
 import pytest
 
-from client import connect_to_engine, listen, request
+from client import connect_to_engine, listen, raw_request, request
 from media import OGG_OPUS, tone_clip
 from processes import Antiphon
 from web_server import WebServer
@@ -37,17 +36,6 @@ async def stop(server) -> float:
     assert status == 0, f"{server.name} ended with {status}:\n{server.tail()}"
     assert seconds <= LIMIT_SECONDS, f"{server.name} took {seconds:.1f} s to stop:\n{server.tail()}"
     return seconds
-
-
-def raw_request(address: str, text: str, *, receive_buffer: int | None = None) -> socket.socket:
-    """A client that sends the lines of a request, and does not read."""
-    host, port = address.split(":")
-    client = socket.socket()
-    if receive_buffer:
-        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-    client.connect((host, int(port)))
-    client.sendall(text.replace("\n", f"\r\nHost: {address}\r\n", 1).encode())
-    return client
 
 
 UPGRADE = (
