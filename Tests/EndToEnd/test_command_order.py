@@ -12,6 +12,8 @@ from media import FLAC, OGG_OPUS, tone_clip
 from page_server import Asked, PageServer
 from processes import Antiphon
 
+pytestmark = pytest.mark.alone
+
 LONG = tone_clip(440, 60, OGG_OPUS)
 FIRST = tone_clip(440, 20, OGG_OPUS)
 SECOND = tone_clip(523, 3, OGG_OPUS)

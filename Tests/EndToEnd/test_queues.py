@@ -330,7 +330,11 @@ async def test_the_death_of_both(mortal, new_session):
         assert urls((await listener.command("queue"))["queue"]) == [SHORT[0].url]
     async with listen(mortal.router.url, paused, buffer_ms=0) as listener:
         await listener.wait(
-            lambda: listener.events("paused") or listener.events("session")[0]["session"]["state"] == "paused", "paused"
+            lambda: (
+                listener.events("paused")
+                or [event for event in listener.events("session") if event["session"]["state"] == "paused"]
+            ),
+            "paused",
         )
         since = listener.mark()
         assert (await request("POST", f"{api}/{paused}/resume", {})).status == 200
