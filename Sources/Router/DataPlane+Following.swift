@@ -294,13 +294,3 @@ extension ErrorReport {
   fileprivate static let overtaken = ErrorReport(
     .superseded, "another command took its place before this was done", stage: .command)
 }
-
-extension QueuedTrack {
-  /// Takes what the engine has found out: what nobody has said before, and the duration, which it knows best.
-  fileprivate mutating func complete(with ready: Ready) {
-    title = title ?? ready.title
-    artist = artist ?? ready.artist
-    durationMilliseconds = ready.durationMilliseconds ?? (ready.live == true ? nil : durationMilliseconds)
-    artwork = artwork ?? ready.artwork
-  }
-}

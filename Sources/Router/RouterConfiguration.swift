@@ -53,6 +53,11 @@ package struct RouterConfiguration: ParsableArguments, Sendable {
   package init() {}
 
   package func validate() throws {
+    for origin in allowOrigin where !Self.isOrigin(origin) {
+      throw ValidationError(
+        "--allow-origin takes an origin such as https://bot.example, without a path, not \(origin.debugDescription)"
+      )
+    }
     guard WireLimits.socketBufferRange.contains(socketBufferBytes) else {
       throw ValidationError("--socket-buffer-bytes takes 4096 to 16777216, not \(socketBufferBytes)")
     }
@@ -62,6 +67,14 @@ package struct RouterConfiguration: ParsableArguments, Sendable {
         "\(listen) can be reached from other machines, and anyone there could command this Router. Give it "
           + "--token-secret-file or --token-public-key-file, listen on 127.0.0.1, or say --anonymous.")
     }
+  }
+
+  /// Scheme, host and perhaps a port (RFC 6454, section 6.1).
+  private static func isOrigin(_ text: String) -> Bool {
+    let text = text.lowercased()
+    guard let scheme = ["https://", "http://"].first(where: text.hasPrefix) else { return false }
+    let rest = text.dropFirst(scheme.count)
+    return !rest.isEmpty && !rest.contains { "/?#@ ".contains($0) }
   }
 
   private static var defaultStateFolder: String {

@@ -32,13 +32,19 @@ import WireProtocol
 
   @Test func `reads its flags`() throws {
     let configuration = try RouterConfiguration.parse([
-      "--listen", "[::1]:0", "--allow-origin", "a", "--allow-origin", "b", "--log-level", "debug",
+      "--listen", "[::1]:0", "--allow-origin", "https://a", "--allow-origin", "http://b:1", "--log-level",
+      "debug",
     ])
     #expect(configuration.listen == ListenAddress(host: "::1", port: 0))
     #expect(configuration.listen.description == "[::1]:0")
-    #expect(configuration.allowOrigin == ["a", "b"])
+    #expect(configuration.allowOrigin == ["https://a", "http://b:1"])
     #expect(configuration.log.level == .debug)
     #expect(try RouterConfiguration.parse([]).listen.description == "127.0.0.1:8080")
+  }
+
+  @Test(arguments: ["a", "ftp://a", "https://", "https://a/b", "https://a b", "https://u@a"])
+  func `refuses what is no origin`(_ text: String) {
+    #expect(throws: (any Error).self) { try RouterConfiguration.parse(["--allow-origin", text]) }
   }
 
   @Test(arguments: ["8080", ":8080", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "::1:80"])

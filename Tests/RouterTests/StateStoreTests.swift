@@ -89,6 +89,17 @@ import WireProtocol
     }
   }
 
+  @Test func `says that its file was deleted, and writes no more into nothing`() async throws {
+    try await withFolder { folder in
+      let store = try StateStore(directory: folder)
+      try await write(StateBatch(), to: store)
+      try FileManager.default.removeItem(atPath: folder + "/router.sqlite")
+      let error = await #expect(throws: (any Error).self) { try await write(StateBatch(), to: store) }
+      #expect(String(describing: error).contains("was deleted or replaced"))
+      try store.close()
+    }
+  }
+
   @Test func `says what is wrong with a file that is none of its own`() async throws {
     try await withFolder { folder in
       try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)

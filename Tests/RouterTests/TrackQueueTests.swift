@@ -1,3 +1,4 @@
+import Foundation
 import RouterCore
 import Testing
 import WireProtocol
@@ -115,6 +116,13 @@ import WireProtocol
     #expect(checked.title?.count == 200)
     #expect(checked.artwork == nil)
     #expect(checked.durationMilliseconds == nil)
+  }
+
+  @Test(arguments: [("1500", 1_500 as Int?), ("1500.4", 1_500), ("1e300", nil), ("null", nil)])
+  func `takes a duration as clients count it`(_ text: String, _ milliseconds: Int?) throws {
+    let json = #"{"url":"media:a","duration_ms":\#(text)}"#
+    #expect(
+      try JSONDecoder().decode(QueuedTrack.self, from: Data(json.utf8)).durationMilliseconds == milliseconds)
   }
 
   // MARK: Going on

@@ -60,6 +60,7 @@ struct DoorMiddleware: RouterMiddleware {
     switch error {
     case let refusal as Refusal: return refusal
     case let report as ErrorReport: return Refusal(report)
+    case is CancellationError: return Refusal(.engineUnavailable, "the Router is stopping")
     case is NIOTooManyBytesError:
       return Refusal(.lineTooLong, "the body has over \(RouterLimits.maximumTextByteCount) bytes")
     case let error as any HTTPResponseError where error.status == .notFound:

@@ -22,6 +22,18 @@ package struct QueuedTrack: Codable, Sendable, Equatable {
     self.title = title
   }
 
+  package init(from decoder: any Decoder) throws {
+    let fields = try decoder.container(keyedBy: CodingKeys.self)
+    url = try fields.decode(String.self, forKey: .url)
+    title = try fields.decodeIfPresent(String.self, forKey: .title)
+    artist = try fields.decodeIfPresent(String.self, forKey: .artist)
+    artwork = try fields.decodeIfPresent(String.self, forKey: .artwork)
+    requestedBy = try fields.decodeIfPresent(String.self, forKey: .requestedBy)
+    // Clients that count in seconds send fractions; what no track lasts is left out.
+    let milliseconds = try fields.decodeIfPresent(Double.self, forKey: .durationMilliseconds)
+    durationMilliseconds = milliseconds.flatMap { Int(exactly: $0.rounded()) }
+  }
+
   /// The track as it is kept: what is too long is cut, and what is no picture is left out.
   ///
   /// - Throws: `invalidSource` where the URL is none that can be played.
@@ -42,6 +54,14 @@ package struct QueuedTrack: Codable, Sendable, Equatable {
     if let milliseconds = durationMilliseconds, milliseconds < 0 { track.durationMilliseconds = nil }
     if let artwork, !Self.isPicture(artwork) { track.artwork = nil }
     return track
+  }
+
+  /// Takes what the engine has found out: what nobody has said before, and the duration, which it knows best.
+  mutating func complete(with ready: Ready) {
+    title = title ?? ready.title
+    artist = artist ?? ready.artist
+    durationMilliseconds = ready.durationMilliseconds ?? (ready.live == true ? nil : durationMilliseconds)
+    artwork = artwork ?? ready.artwork
   }
 
   private static func cut(_ text: String) -> String {

@@ -12,11 +12,19 @@ package final class StateStore: Sendable {
     package let description: String
   }
 
+  /// The file is no longer at its place.
+  private struct GoneError: Error, CustomStringConvertible {
+    let description: String
+  }
+
   private let database: DatabaseQueue
+  private let path: String
+  /// Of the file that was opened.
+  private let fileNumber: UInt64?
 
   /// Opens the file below the folder, or makes both.
   package init(directory: String) throws(OpenError) {
-    let path = directory + "/router.sqlite"
+    path = directory + "/router.sqlite"
     do {
       try FileManager.default.createDirectory(
         atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
@@ -29,6 +37,7 @@ package final class StateStore: Sendable {
       }
       database = try DatabaseQueue(path: path, configuration: configuration)
       try StateSchema.migrate(database)
+      fileNumber = Self.fileNumber(of: path)
     } catch {
       throw OpenError(description: Self.words(for: error, directory: directory, path: path))
     }
@@ -65,7 +74,11 @@ package final class StateStore: Sendable {
   ///
   /// - Parameter completion: called on GRDB's thread.
   package func write(_ batch: StateBatch, completion: @escaping @Sendable (Result<Void, any Error>) -> Void) {
-    database.asyncWrite { database in
+    database.asyncWrite { [path, fileNumber] database in
+      // A file that was deleted can be written for ever, and is read by nobody.
+      guard Self.fileNumber(of: path) == fileNumber else {
+        throw GoneError(description: "\(path) was deleted or replaced; put it back, or start the Router anew")
+      }
       for id in batch.cleared {
         for table in ["waiting", "played", "session"] {
           try Self.run("DELETE FROM \(table) WHERE session_id = ?", [id.description], database)
@@ -89,6 +102,11 @@ package final class StateStore: Sendable {
   /// Waits until everything is written, and lets go of the file.
   package func close() throws {
     try database.close()
+  }
+
+  private static func fileNumber(of path: String) -> UInt64? {
+    var status = stat()
+    return stat(path, &status) == 0 ? UInt64(status.st_ino) : nil
   }
 
   // MARK: Rows
