@@ -55,6 +55,10 @@ let package = Package(
     ),
     .systemLibrary(name: "CLinux", path: "Sources/AudioEngine/CLibraries/CLinux"),
     .systemLibrary(
+      name: "CZlib", path: "Sources/AudioEngine/CLibraries/CZlib", pkgConfig: "zlib",
+      providers: [.apt(["zlib1g-dev"])]
+    ),
+    .systemLibrary(
       name: "COgg", path: "Sources/Router/CLibraries/COgg", pkgConfig: "ogg",
       providers: [.apt(["libogg-dev"])]
     ),
@@ -63,7 +67,7 @@ let package = Package(
     .target(
       name: "AudioEngineCore",
       dependencies: [
-        "WireProtocol", "CFFmpeg", "COpus", "CLinux",
+        "WireProtocol", "CFFmpeg", "COpus", "CLinux", "CZlib",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "AsyncHTTPClient", package: "async-http-client"),
         .product(name: "Crypto", package: "swift-crypto"),
@@ -91,6 +95,7 @@ let package = Package(
         "WireProtocol", "COgg",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Collections", package: "swift-collections"),
+        .product(name: "Crypto", package: "swift-crypto"),
         .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Hummingbird", package: "hummingbird"),

@@ -19,6 +19,8 @@ public struct EngineCommand: Sendable, Equatable {
     case artwork(url: String, offset: Int)
     /// Find out what an address or words lead to.
     case resolve(ResolveRequest)
+    /// Render a score, faster than it sounds.
+    case render(RenderRequest)
   }
 
   /// What can be asked of one session.
@@ -33,6 +35,10 @@ public struct EngineCommand: Sendable, Equatable {
     case stop
     case seek(positionMilliseconds: Int)
     case volume(Double)
+    /// A score joins the endless one that plays, at its next beat.
+    case perform(Score)
+    /// Which voices of an endless score are silent: the whole set, replacing the last.
+    case mute([Score.Role])
     case status
     /// Why it is silent, or would be.
     case why
@@ -50,7 +56,10 @@ public struct EngineCommand: Sendable, Equatable {
 
 /// What to play and how.
 public struct PlayRequest: Codable, Sendable, Equatable {
+  /// What a score is called is `score:` and nothing else.
   public var url: String
+  /// What is rendered and played, instead of what an address leads to.
+  public var score: Score?
   /// Where to begin, in milliseconds from the source's start.
   public var startMilliseconds: Int
   /// Where to end; nil for the source's own end.
@@ -65,11 +74,14 @@ public struct PlayRequest: Codable, Sendable, Equatable {
   /// The asker's own name for this play, at most 64 characters, repeated wherever the engine says what plays.
   public var tag: String?
 
+  public static let scoreURL = "score:"
+
   public init(
-    url: String, startMilliseconds: Int = 0, endMilliseconds: Int? = nil, volume: Double = 1,
+    url: String, score: Score? = nil, startMilliseconds: Int = 0, endMilliseconds: Int? = nil, volume: Double = 1,
     loop: Bool = false, paused: Bool = false, bitrateKilobits: Int? = nil, tag: String? = nil
   ) {
     self.url = url
+    self.score = score
     self.startMilliseconds = startMilliseconds
     self.endMilliseconds = endMilliseconds
     self.volume = volume
@@ -155,6 +167,7 @@ extension CodingUserInfoKey {
 extension EngineCommand: Codable {
   private enum Key: String, CodingKey {
     case type, path, query, limit, url, tag, offset, volume, loop, paused, level, filters, score
+    case encoding, rendering, voices
     case requestID = "request_id"
     case sessionID = "session_id"
     case channelID = "channel_id"
@@ -187,6 +200,10 @@ extension EngineCommand: Codable {
         try ResolveRequest(query: fields.decode(String.self, forKey: .query), limit: limit))
       return
     }
+    if type == "render" {
+      action = .render(try Self.renderRequest(fields))
+      return
+    }
     let sessionAction = try Self.sessionAction(type, fields)
     action = .session(try Self.sessionID(decoder, fields), sessionAction)
   }
@@ -212,6 +229,8 @@ extension EngineCommand: Codable {
     case "stop": return .stop
     case "seek": return .seek(positionMilliseconds: try milliseconds(.positionMilliseconds, fields))
     case "volume": return .volume(try volume(fields.decode(Double.self, forKey: .level), field: "level"))
+    case "perform": return .perform(try performedScore(fields))
+    case "mute": return .mute(try roles(fields))
     case "status": return .status
     case "why": return .why
     case "filters": throw ErrorReport.notYet("the command \(type)")
@@ -219,15 +238,15 @@ extension EngineCommand: Codable {
       throw ErrorReport(
         .invalidCommand, "the command type is \(type.debugDescription)",
         hint:
-          "use play, prepare, unprepare, pause, resume, stop, seek, volume, status, why, media, artwork or resolve",
+          "use play, prepare, unprepare, pause, resume, stop, seek, volume, perform, mute, status, why, media, artwork, resolve or render",
         stage: .command)
     }
   }
 
   private static func playRequest(_ fields: KeyedDecodingContainer<Key>) throws -> PlayRequest {
-    for field in [Key.filters, .score] where fields.contains(field) {
-      throw ErrorReport.notYet("the field \(field.rawValue)")
-    }
+    if fields.contains(.filters) { throw ErrorReport.notYet("the field filters") }
+    let score = try fields.decodeIfPresent(Score.self, forKey: .score)?.checked()
+    if score != nil, fields.contains(.url) { throw ErrorReport.field("url", "is given beside a score") }
     let start =
       fields.contains(.startMilliseconds) ? try milliseconds(.startMilliseconds, fields) : 0
     let end = fields.contains(.endMilliseconds) ? try milliseconds(.endMilliseconds, fields) : nil
@@ -236,11 +255,41 @@ extension EngineCommand: Codable {
       throw ErrorReport.field("end_ms", "is \(end), not behind start_ms \(start)")
     }
     return PlayRequest(
-      url: try fields.decode(String.self, forKey: .url), startMilliseconds: start, endMilliseconds: end,
+      url: try score == nil ? fields.decode(String.self, forKey: .url) : PlayRequest.scoreURL, score: score,
+      startMilliseconds: start, endMilliseconds: end,
       volume: try volume(fields.decodeIfPresent(Double.self, forKey: .volume) ?? 1, field: "volume"),
       loop: try fields.decodeIfPresent(Bool.self, forKey: .loop) ?? false,
       paused: try fields.decodeIfPresent(Bool.self, forKey: .paused) ?? false,
       bitrateKilobits: try bitrate(fields), tag: try tag(fields))
+  }
+
+  private static func performedScore(_ fields: KeyedDecodingContainer<Key>) throws -> Score {
+    let score = try fields.decode(Score.self, forKey: .score).checked()
+    guard score.length != nil else { throw ErrorReport.field("score.length", "is missing") }
+    return score
+  }
+
+  private static func roles(_ fields: KeyedDecodingContainer<Key>) throws -> [Score.Role] {
+    try fields.decode([String].self, forKey: .voices).map { name in
+      guard let role = Score.Role(rawValue: name) else {
+        let names = Score.Role.allCases.map(\.rawValue).joined(separator: ", ")
+        throw ErrorReport.field("voices", "names \(name.prefix(40).debugDescription); there are \(names)")
+      }
+      return role
+    }
+  }
+
+  private static func renderRequest(_ fields: KeyedDecodingContainer<Key>) throws -> RenderRequest {
+    guard !fields.contains(.rendering) else {
+      return .piece(
+        rendering: try fields.decode(String.self, forKey: .rendering), offset: try offset(fields))
+    }
+    let name = try fields.decodeIfPresent(String.self, forKey: .encoding) ?? RenderEncoding.opus.rawValue
+    guard let encoding = RenderEncoding(rawValue: name) else {
+      let names = RenderEncoding.allCases.map(\.rawValue).joined(separator: ", ")
+      throw ErrorReport.field("encoding", "is \(name.prefix(40).debugDescription); there are \(names)")
+    }
+    return .score(try performedScore(fields), encoding)
   }
 
   private static func tag(_ fields: KeyedDecodingContainer<Key>) throws -> String? {
@@ -299,12 +348,24 @@ extension EngineCommand: Codable {
       try fields.encode("resolve", forKey: .type)
       try fields.encode(request.query, forKey: .query)
       try fields.encode(request.limit, forKey: .limit)
+    case .render(.score(let score, let encoding)):
+      try fields.encode("render", forKey: .type)
+      try fields.encode(score, forKey: .score)
+      try fields.encode(encoding, forKey: .encoding)
+    case .render(.piece(let rendering, let offset)):
+      try fields.encode("render", forKey: .type)
+      try fields.encode(rendering, forKey: .rendering)
+      try fields.encode(offset, forKey: .offset)
     case .session(let sessionID, let action):
       try fields.encode(sessionID, forKey: .sessionID)
       try fields.encode(action.name, forKey: .type)
       switch action {
       case .play(let request), .prepare(let request):
-        try fields.encode(request.url, forKey: .url)
+        if let score = request.score {
+          try fields.encode(score, forKey: .score)
+        } else {
+          try fields.encode(request.url, forKey: .url)
+        }
         try fields.encode(request.startMilliseconds, forKey: .startMilliseconds)
         try fields.encodeIfPresent(request.endMilliseconds, forKey: .endMilliseconds)
         try fields.encode(request.volume, forKey: .volume)
@@ -314,6 +375,8 @@ extension EngineCommand: Codable {
         try fields.encodeIfPresent(request.tag, forKey: .tag)
       case .seek(let position): try fields.encode(position, forKey: .positionMilliseconds)
       case .volume(let level): try fields.encode(level, forKey: .level)
+      case .perform(let score): try fields.encode(score, forKey: .score)
+      case .mute(let roles): try fields.encode(roles, forKey: .voices)
       case .unprepare, .pause, .resume, .stop, .status, .why: break
       }
     }
@@ -332,6 +395,8 @@ extension EngineCommand.SessionAction {
     case .stop: "stop"
     case .seek: "seek"
     case .volume: "volume"
+    case .perform: "perform"
+    case .mute: "mute"
     case .status: "status"
     case .why: "why"
     }

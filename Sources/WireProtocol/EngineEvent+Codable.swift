@@ -1,7 +1,7 @@
 /// Events as flat JSON objects: `type`, `session_id`, `request_id`, and the fields of the type.
 extension EngineEvent: Codable {
   private enum Key: String, CodingKey {
-    case type, url, tag, reason, count, session
+    case type, url, tag, reason, count, session, voices
     case sessionID = "session_id"
     case requestID = "request_id"
     case positionMilliseconds = "position_ms"
@@ -21,6 +21,9 @@ extension EngineEvent: Codable {
     case .media(let listing): try listing.encode(to: encoder)
     case .artwork(let piece): try piece.encode(to: encoder)
     case .resolved(let resolution): try resolution.encode(to: encoder)
+    case .performing(let performing): try performing.encode(to: encoder)
+    case .muted(let roles): try fields.encode(roles, forKey: .voices)
+    case .rendered(let piece): try piece.encode(to: encoder)
     case .error(let report): try report.encode(to: encoder)
     case .extracting(let url, let tag):
       try fields.encode(url, forKey: .url)
@@ -89,6 +92,9 @@ extension EngineEvent: Codable {
     case "media": return .media(try MediaListing(from: decoder))
     case "artwork": return .artwork(try ArtworkPiece(from: decoder))
     case "resolved": return .resolved(try Resolution(from: decoder))
+    case "performing": return .performing(try Performing(from: decoder))
+    case "muted": return .muted(try fields.decode([Score.Role].self, forKey: .voices))
+    case "rendered": return .rendered(try RenderedPiece(from: decoder))
     case "error": return .error(try ErrorReport(from: decoder))
     default:
       throw DecodingError.dataCorruptedError(

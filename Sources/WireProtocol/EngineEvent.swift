@@ -33,6 +33,10 @@ public struct EngineEvent: Sendable, Equatable {
     case media(MediaListing)
     case artwork(ArtworkPiece)
     case resolved(Resolution)
+    /// A score has joined the one that plays.
+    case performing(Performing)
+    case muted([Score.Role])
+    case rendered(RenderedPiece)
     case error(ErrorReport)
   }
 
@@ -164,6 +168,9 @@ extension EngineEvent.Body {
     case .media: "media"
     case .artwork: "artwork"
     case .resolved: "resolved"
+    case .performing: "performing"
+    case .muted: "muted"
+    case .rendered: "rendered"
     case .error: "error"
     }
   }

@@ -37,6 +37,9 @@ public enum WireLimits {
   /// Bytes of a picture in one event, before base64.
   public static let maximumArtworkPieceByteCount = 49_152
 
+  /// Bytes of rendered music in one event, before base64.
+  public static let maximumRenderedPieceByteCount = 49_152
+
   /// The address of a track's picture; a longer one is left out.
   public static let maximumArtworkURLByteCount = 2_048
 

@@ -36,6 +36,8 @@ package final class CommandHandler: Sendable {
     case .artwork(let url, let offset): piece(of: url, from: offset, for: inquiry)
     // Not in order with the others: it may take seconds.
     case .resolve(let request): Task { await resolve(request, for: inquiry) }
+    case .render:
+      answerAside(EngineEvent(.error(ErrorReport(.unsupported, "no scores yet", stage: .command))), inquiry)
     case .session(let id, let action): pacer.post(.command(id, action, inquiry))
     }
   }

@@ -203,6 +203,7 @@ extension PacerLoop {
     case .stop: cut(session, .stop(inquiry))
     case .seek(let position): try seek(session, to: position, inquiry)
     case .volume(let level): try setVolume(session, level, inquiry)
+    case .perform, .mute: throw ErrorReport(.unsupported, "no scores yet", stage: .command)
     case .unprepare:
       dropNext(session)
       answerStatus(session, inquiry)

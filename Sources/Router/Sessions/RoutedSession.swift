@@ -244,7 +244,8 @@ final class RoutedSession {
       ring.removeAll()
       isLost = false
       playback = SessionSnapshot(sessionID: id, state: .idle)
-    case .hello, .prepared, .stuck, .media, .artwork, .resolved, .why, .error: break
+    case .hello, .prepared, .stuck, .media, .artwork, .resolved, .why, .error, .performing, .muted, .rendered:
+      break
     }
   }
 
