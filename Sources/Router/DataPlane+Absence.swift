@@ -45,6 +45,7 @@ extension DataPlane {
   /// The engine does not play the session any more.
   func goOnWithout(_ session: RoutedSession, isSameEngine: Bool) {
     if session.owed != nil { return goOn(session) }
+    if session.playsScore { return engineReported(lostEnd(of: session, .cleanup)) }
     if session.isAwaitingPrepared {
       session.isAwaitingPrepared = false
       session.prepared = nil

@@ -25,6 +25,9 @@ extension DataPlane {
     switch command.action {
     case .ping(let t): asker.answer(.pong(t))
     case .queue(let id, let command): try perform(command, on: id, for: asker)
+    case .engine(.session(let id, .play(let request))) where request.score != nil:
+      // None of the queue's, which takes notice when it begins.
+      try sendInOrder(.session(store.session(id).id, .play(request)), for: asker)
     case .engine(.session(let id, .play(let request))): try play(request, on: id, for: asker)
     case .engine(.session(let id, .prepare(let request))): try prepare(request, on: id, for: asker)
     case .engine(.session(let id, .unprepare)):
@@ -83,6 +86,9 @@ extension DataPlane {
 
   /// A client's own goes before what the queue has next.
   private func prepare(_ request: PlayRequest, on id: SessionID, for asker: Asker) throws(Refusal) {
+    guard request.score == nil else {
+      throw Refusal(.unsupported, "a score cannot be prepared here", hint: "play it, or have it performed")
+    }
     guard let session = store.sessions[id] else {
       _ = try send(.session(id, .prepare(request)), for: asker)
       return

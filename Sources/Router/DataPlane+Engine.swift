@@ -60,6 +60,7 @@ extension DataPlane: EngineLinkDelegate {
   func greet(_ listener: WebSocketListener, _ session: RoutedSession) {
     listener.outlet.sendText(sessionFrame(session))
     askForChapters(of: session)
+    station.joined(session)
   }
 
   private var unavailable: ErrorReport {
@@ -127,6 +128,7 @@ extension DataPlane: EngineLinkDelegate {
     unconfirmed.remove(snapshot.sessionID)
     let session = store.known(snapshot.sessionID)
     reconcile(session, with: snapshot)
+    station.adopted(session)
     state.save(session)
     seeToNext(session)
     guard session.listenerCount > 0 else { return }

@@ -113,6 +113,7 @@ extension DataPlane {
     default: break
     }
     seeToNext(session)
+    station.follow(event.body, session)
   }
 
   func began(_ session: RoutedSession, _ url: String, _ tag: String?) {
@@ -149,8 +150,9 @@ extension DataPlane {
       session.isAwaitingPrepared = false
       return change(session) { _ = $0.wentOn(to: entryID(tag)) }
     }
-    // Another router's, or an operator's.
     session.prepared = nil
+    guard url != PlayRequest.scoreURL else { return change(session) { $0.nowPlaysNothing() } }
+    // Another router's, or an operator's.
     change(session) { queue in queue.nowPlays(queue.newEntry(QueuedTrack(url: url))) }
   }
 

@@ -17,7 +17,8 @@ extension DataPlane {
     defer { store.removeIfUnused(session) }
     let before = session.queue.view()
     // What is refused is refused before anything is changed.
-    let (added, action) = try Self.apply(command, to: &session.queue, isSessionIdle: session.isIdle)
+    let isIdle = session.isIdle || session.playsScore
+    let (added, action) = try Self.apply(command, to: &session.queue, isSessionIdle: isIdle)
     let view = session.queue.view()
     // A change may also be behind the page that is shown.
     let hasChanged = view != before || session.queue.hasChangedRows

@@ -31,6 +31,8 @@ final class DataPlane {
     path: enginePath, socketBufferByteCount: socketBufferByteCount, eventLoop: eventLoop, store: store,
     delegate: self, logger: logger)
 
+  private(set) lazy var station = Station(plane: self)
+
   private let enginePath: String
   private let socketBufferByteCount: Int
   private var oggListeners: [ObjectIdentifier: OggConnection] = [:]
@@ -108,6 +110,7 @@ final class DataPlane {
       ring.forEach(last: packetCount) { _, audio in listener.takeBurst(audio) }
     }
     tickForOgg()
+    station.joined(session)
     return session.title
   }
 
@@ -142,6 +145,7 @@ final class DataPlane {
         seeToNext(session)
         store.removeIfAbandoned(session, now: wallMilliseconds)
       }
+      station.look()
       for connection in oggListeners.values { connection.listener.look() }
       for connection in oggListeners.values where connection.listener.isStuck(now: now) {
         connection.channel.close(promise: nil)

@@ -37,6 +37,18 @@ package enum RouterLimits {
   /// What the engine has no room for is asked for again after this long.
   package static let retryMilliseconds: Int64 = 2_000
 
+  /// A repository's bed is stopped once nobody has listened for this long.
+  package static let emptyStationSeconds: Int64 = 20
+
+  /// A bed that the engine refused is asked for again after this long.
+  package static let bedRetrySeconds: Int64 = 10
+
+  /// Pieces of a repository's music that wait to be heard; the oldest is left out where more come.
+  package static let maximumWaitingPieces = 8
+
+  /// How long before a piece has died away the next may begin.
+  package static let pieceOverlapMilliseconds = 2_500
+
   /// A queued URL.
   package static let maximumURLByteCount = 4_096
 

@@ -27,6 +27,8 @@ public struct SessionSnapshot: Codable, Sendable, Equatable {
   public var bitrateKilobits: Int?
   public var codec: String?
   public var passthrough: Bool?
+  /// Of an endless score: the voices that are silent, where it was ever asked for.
+  public var muted: [Score.Role]?
 
   /// The states a session can be seen in.
   public enum State: String, Codable, Sendable, CaseIterable {
@@ -40,7 +42,7 @@ public struct SessionSnapshot: Codable, Sendable, Equatable {
 
   enum CodingKeys: String, CodingKey {
     case state, buffering, url, tag, title, artist, album, artwork, live, chapters, volume, loop, codec
-    case passthrough
+    case passthrough, muted
     case sessionID = "session_id"
     case bitrateKilobits = "bitrate_kbps"
     case durationMilliseconds = "duration_ms"

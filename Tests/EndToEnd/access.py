@@ -69,6 +69,7 @@ ROUTES = [
     *of_session(
         "control", *(f"POST /{name}" for name in ("unprepare", "volume", "quality", "skip", "skip_to", "previous"))
     ),
+    *of_session("control", "POST /perform", "POST /mute"),
     *of_session("control", "POST /queue", "DELETE /queue", "POST /queue/shuffle", "POST /queue/loop"),
     *of_session("control", "POST /queue/{entry}/move", "DELETE /queue/{entry}"),
 ]

@@ -33,6 +33,13 @@ def antiphon(tmp_path_factory, media):
         yield running
 
 
+@pytest.fixture
+def mortal(tmp_path, media):
+    """One of the test's own, to be killed."""
+    with Antiphon(tmp_path, media.root) as running:
+        yield running
+
+
 @pytest.fixture(scope="session")
 def mint(tmp_path_factory) -> Mint:
     return Mint(tmp_path_factory.mktemp("keys"))

@@ -14,6 +14,7 @@ from client import listen, request
 from media import FLAC, OGG_OPUS, tone_clip
 from openapi import FILE, Description, closed, load, operations
 from processes import ROOT, Antiphon
+from scores import drone, tones
 
 LONG = tone_clip(440, 120, OGG_OPUS)
 SHORT = tone_clip(550, 5, FLAC)
@@ -133,6 +134,9 @@ async def test_real_answers_are_as_described(antiphon, media, new_session, descr
         await call("previous")
         await call("skip")
         await call("getHistory", query="?limit=2")
+        await call("play", {"score": drone(57)})
+        await call("perform", {"score": tones(69)})
+        await call("mute", {"voices": ["melody"]})
         await call("getSession")
         await call("listSessions")
         await call("listMedia")

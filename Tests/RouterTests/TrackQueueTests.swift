@@ -222,6 +222,13 @@ import WireProtocol
     #expect(name(queue.ended(.finished)) == "b")
   }
 
+  @Test func `waits while what plays is nothing that it could hold`() throws {
+    var queue = try playing("a", "b")
+    queue.nowPlaysNothing()
+    #expect(queue.current == nil && names(queue) == "b" && queue.history.map(\.track.url) == ["media:a"])
+    #expect(name(queue.ended(.finished)) == "b")
+  }
+
   @Test func `keeps a hundred that have played`() throws {
     var queue = TrackQueue()
     _ = try queue.add((1...150).map { track("\($0)") }, isSessionIdle: true)

@@ -65,7 +65,7 @@ package final class CommandHandler: Sendable {
     _ id: SessionID, _ request: PlayRequest, for inquiry: Inquiry, _ message: (NewPlay) -> PacerMessage
   ) {
     do throws(ErrorReport) {
-      let source = try MediaSource(request.url)
+      let source = try MediaSource(request)
       let key = TrackKey(
         source: source, startMilliseconds: request.startMilliseconds, volume: request.volume,
         bitrateKilobits: request.bitrateKilobits)

@@ -19,6 +19,7 @@ package struct QueryResolver: Sendable {
     switch try MediaSource(request.query) {
     case .file(let path): return try file(path, request)
     case .web(let url): return try await web(url, request)
+    case .score: throw ErrorReport(.internal, "a query leads to a score")
     }
   }
 

@@ -14,6 +14,7 @@ extension PacerLoop {
     case .line(let line, let connection): batch.append(line: line, to: connection)
     case .timelineChanged(let timeline): timelineChanged(timeline)
     case .timelineAcquired(let id, let number, let result): timelineAcquired(id, number, result)
+    case .joined(let id, let result, let inquiry): joined(id, result, inquiry)
     case .spliced(let id, let number, let packets): spliced(id, cutNumber: number, packets)
     case .inspect(let body): body(sessions.values.map(snapshot))
     }
@@ -57,6 +58,7 @@ extension PacerLoop {
     if let track = session.track { snapshot.describe(track) }
     if session.nextTick != nil { snapshot.dueNanoseconds = anchor(session).dueNanoseconds }
     if session.bufferingSinceNanoseconds != nil { snapshot.buffering = true }
+    snapshot.muted = session.muted
     return snapshot
   }
 
@@ -203,7 +205,8 @@ extension PacerLoop {
     case .stop: cut(session, .stop(inquiry))
     case .seek(let position): try seek(session, to: position, inquiry)
     case .volume(let level): try setVolume(session, level, inquiry)
-    case .perform, .mute: throw ErrorReport(.unsupported, "no scores yet", stage: .command)
+    case .perform(let score): try join(score, session, inquiry)
+    case .mute(let roles): try mute(roles, session, inquiry)
     case .unprepare:
       dropNext(session)
       answerStatus(session, inquiry)

@@ -90,7 +90,9 @@ extension PacerLoop {
       switch (cut.action, action) {
       // What follows is to follow the track that begins.
       case (.replace, .prepare), (.stop, .prepare): perform(cut, session, isHurried: true)
-      case (_, .status), (_, .why), (_, .prepare), (_, .unprepare): return
+      case (_, .status), (_, .why), (_, .prepare), (_, .unprepare),
+        (_, .perform), (_, .mute):
+        return
       case (.seek, .seek), (.volume, .volume):
         session.cut = nil
         refuse(cut.inquiry, .overtaken, session.id)

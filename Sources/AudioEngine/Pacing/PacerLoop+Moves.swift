@@ -5,6 +5,10 @@ import WireProtocol
 extension PacerLoop {
   func seek(_ session: Session, to position: Int, _ inquiry: Inquiry) throws(ErrorReport) {
     try session.machine.requirePlace(for: "seek")
+    if session.source.isEndlessScore {
+      throw ErrorReport(
+        .invalidState, "seek: what plays is an endless score, which has no places", stage: .command)
+    }
     if let track = session.track, let duration = track.durationMilliseconds, position >= duration,
       !track.isDurationEstimated
     {
@@ -49,6 +53,10 @@ extension PacerLoop {
     supersedeMove(session)
     guard level != session.volume else {
       return answer(inquiry, EngineEvent(.status(snapshot(session)), sessionID: session.id))
+    }
+    if let performance = session.lease.timeline.performance {
+      performance.setGain(level)
+      return volumeChanged(session, to: level, inquiry)
     }
     // The other timeline begins a little before, so that its encoder, and a splice into it, have settled.
     let lead = (Splice.packetsBefore + 2) * WireLimits.packetDurationMilliseconds

@@ -29,6 +29,8 @@ final class Session {
   var lease: TimelineLease
   var cursor: Timeline.Cursor
   var volume: Double
+  /// Of an endless score: the voices that are silent, where it was ever asked for.
+  var muted: [Score.Role]?
   var track: TrackDetails?
   /// The `play` that waits for `ready`.
   var playInquiry: Inquiry?

@@ -12,6 +12,8 @@ package enum MediaSource: Hashable, Codable, Sendable {
   case file(path: String)
   /// A direct http or https address.
   case web(url: String)
+  /// Notes, rendered here.
+  case score(ScoreSource)
 
   /// The scheme of files below the media root.
   static let fileScheme = "media:"
@@ -46,6 +48,19 @@ package enum MediaSource: Hashable, Codable, Sendable {
       throw Self.invalid("\(text.prefix(200).debugDescription) is not a web address")
     }
     self = .web(url: text)
+  }
+
+  /// What a play is of.
+  package init(_ request: PlayRequest) throws(ErrorReport) {
+    if let score = request.score {
+      self = .score(ScoreSource(score))
+    } else {
+      try self.init(request.url)
+    }
+  }
+
+  var isEndlessScore: Bool {
+    if case .score(let source) = self { source.isEndless } else { false }
   }
 
   /// The URL of a file below the media root: what `init` reads back as the same path.

@@ -6,6 +6,8 @@ package enum SourceIdentity: Codable, Sendable, Equatable {
   case file(device: UInt64, inode: UInt64, byteCount: Int64, modifiedSeconds: Int, modifiedNanoseconds: Int)
   /// What cannot be asked for cheaply is trusted for a time. In seconds since 1970.
   case fetched(atSeconds: Int)
+  /// The source is its own content.
+  case computed
 
   init(_ status: stat) {
     self = .file(
@@ -30,9 +32,12 @@ package struct SourceFreshness: Sendable {
   /// Looks at the source once, and says of an identity whether it is the source's own. May block for as long
   /// as a `stat` does.
   package func check(of source: MediaSource) -> (SourceIdentity) -> Bool {
-    if case .file(let path) = source {
+    switch source {
+    case .file(let path):
       let current = mediaRoot?.identity(of: path)
       return { $0 == current }
+    case .score: return { _ in true }
+    case .web: break
     }
     let now = Glibc.time(nil)
     return { [webCacheSeconds] identity in

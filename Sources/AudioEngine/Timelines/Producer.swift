@@ -52,6 +52,11 @@ package struct Producer: Sendable {
       EngineThread.setNiceness(0)
       timeline.journal.record(.queue, since: submittedNanoseconds)
       guard !timeline.isCancelled else { throw .superseded }
+      if case .score(let source) = timeline.key.source {
+        try render(source, timeline)
+        timeline.finish(failure: nil)
+        return onChange(timeline)
+      }
       let isReplayed = try replay(timeline)
       if !isReplayed { try run(timeline) }
       timeline.finish(failure: nil)
@@ -82,14 +87,14 @@ package struct Producer: Sendable {
       for _ in 0..<firstIndex { _ = try reader.withNext { _ in } }
       while try reader.withNext({ writer.append($0) }) {
         guard !timeline.isCancelled else { break }
-        keep(&pace, writer, after: .goOn, permit: permit) { _, _ in }
+        keep(&pace, writer, after: .goOn, permit: permit, measure: nil)
       }
     } catch {
       throw ErrorReport(
         .internal, "the disk cache's copy changed while it was read: \(error.reason)", hint: "play it again")
     }
     guard !timeline.isCancelled else { throw .superseded }
-    keep(&pace, writer, after: .ended, permit: permit) { _, _ in }
+    keep(&pace, writer, after: .ended, permit: permit, measure: nil)
     return true
   }
 
@@ -116,9 +121,10 @@ package struct Producer: Sendable {
 
     if isPassthrough {
       var pipeline = PassthroughPipeline(startMilliseconds: start)
-      let end = try drive(
-        &pipeline, &source.demuxer, &writer, permit: permit, details, since: producing
-      ) { _, _ in }
+      let end = try drive(&writer, permit: permit, details, since: producing, measure: nil) {
+        (writer) throws(ErrorReport) in
+        try pipeline.advance(&source.demuxer, into: &writer)
+      }
       switch end {
       case .ended: return try checkEnd(source.demuxer, writer)
       case .landedBehind: try source.demuxer.seek(toMilliseconds: 0)
@@ -141,15 +147,15 @@ package struct Producer: Sendable {
     }
     defer { admission.leave(timeline) }
     var end = try drive(
-      &pipeline, &source.demuxer, &writer, permit: permit, details, since: producing,
-      measure: admission.record)
+      &writer, permit: permit, details, since: producing, measure: admission.record
+    ) { (writer) throws(ErrorReport) in try pipeline.advance(&source.demuxer, into: &writer) }
     if end == .landedBehind {
       // An index that led too far: decode from the very start and throw away.
       try source.demuxer.seek(toMilliseconds: 0)
       pipeline.restart()
       end = try drive(
-        &pipeline, &source.demuxer, &writer, permit: permit, details, since: producing,
-        measure: admission.record)
+        &writer, permit: permit, details, since: producing, measure: admission.record
+      ) { (writer) throws(ErrorReport) in try pipeline.advance(&source.demuxer, into: &writer) }
     }
     guard end == .ended else {
       throw ErrorReport(
@@ -160,15 +166,15 @@ package struct Producer: Sendable {
   }
 
   /// Runs a pipeline, a turn a permit, until it ends or wants something else.
-  private func drive(
-    _ pipeline: inout some PacketPipeline & ~Copyable, _ demuxer: inout Demuxer,
-    _ writer: inout Timeline.Writer, permit: HeldPermit, _ details: TrackDetails,
-    since producing: UInt64, measure: (_ packets: Int, _ nanoseconds: UInt64) -> Void
+  func drive(
+    _ writer: inout Timeline.Writer, permit: HeldPermit, _ details: TrackDetails, since producing: UInt64,
+    measure: Measure?,
+    advance: (inout Timeline.Writer) throws(ErrorReport) -> PipelineStep
   ) throws(ErrorReport) -> PipelineStep {
     var pace = Pace(details: details, since: producing, turn: Turn(firstPacket: writer.count))
     while true {
       guard !writer.timeline.isCancelled else { throw .superseded }
-      let step = try pipeline.advance(&demuxer, into: &writer)
+      let step = try advance(&writer)
       keep(&pace, writer, after: step, permit: permit, measure: measure)
       guard case .goOn = step else { return step }
     }
@@ -181,9 +187,12 @@ package struct Producer: Sendable {
       // ahead.
       timeline.becomeTransient()
       guard timeline.packetsAhead >= readAheadPackets else { return }
-      timeline.rest()
+      timeline.rest(milliseconds: 1_000)
     }
   }
+
+  /// Told what packets have cost in CPU time.
+  typealias Measure = (_ packets: Int, _ nanoseconds: UInt64) -> Void
 
   /// What a production goes by, between its steps.
   private struct Pace {
@@ -196,24 +205,32 @@ package struct Producer: Sendable {
   /// What follows every step: the track is told ready, and after its turn it lets others have the CPU.
   private func keep(
     _ pace: inout Pace, _ writer: borrowing Timeline.Writer, after step: PipelineStep, permit: HeldPermit,
-    measure: (_ packets: Int, _ nanoseconds: UInt64) -> Void
+    measure: Measure?
   ) {
     let timeline = writer.timeline
-    let isReady = writer.count >= Self.packetsBeforeReady || step != .goOn && writer.count > 0
-    if isReady, timeline.phase == .opening {
-      timeline.journal.record(.firstPacket, since: pace.since)
-      timeline.becomeReady(pace.details)
-      onChange(timeline)
-    }
+    becomeReady(
+      timeline, packetCount: writer.count, pace.details, since: pace.since, isLast: step != .goOn)
     guard step == .goOn, pace.turn.isOver(packetCount: writer.count) || permit.isNeededMore else { return }
     let cost = pace.turn.cost(packetCount: writer.count)
-    measure(cost.packets, cost.nanoseconds)
+    measure?(cost.packets, cost.nanoseconds)
     permit.release()
     restWhileAhead(timeline)
     permit.acquire()
     // Only now: while it waited, its listeners went on.
     EngineThread.setNiceness(timeline.packetsAhead < Self.packetsBeforeNice ? 0 : Self.niceness)
     pace.turn = Turn(firstPacket: writer.count)
+  }
+
+  /// Tells the track ready once there is enough of it.
+  func becomeReady(
+    _ timeline: Timeline, packetCount: Int, _ details: TrackDetails, since producing: UInt64,
+    isLast: Bool = false
+  ) {
+    let isReady = packetCount >= Self.packetsBeforeReady || isLast && packetCount > 0
+    guard isReady, timeline.phase == .opening else { return }
+    timeline.journal.record(.firstPacket, since: producing)
+    timeline.becomeReady(details)
+    onChange(timeline)
   }
 
   private static func behindEnd(_ position: Int, _ duration: Int?) -> ErrorReport {

@@ -25,6 +25,7 @@ package struct SourceOpener: Sendable {
   /// Blocks the calling worker. The permit is held on return, while probing, and not while waiting.
   func open(_ source: MediaSource, _ permit: HeldPermit) throws(ErrorReport) -> OpenedSource {
     switch source {
+    case .score: throw ErrorReport(.internal, "a score is rendered, and not opened", stage: .resolve)
     case .file(let path):
       return try probe(try open(path: path, permit), nil, permit)
     case .web(let url):

@@ -12,6 +12,8 @@ package final class Timeline: Sendable {
   package let journal = StageJournal()
   /// Asked for by a session that plays already, for its seek, volume or loop.
   let isContinuation: Bool
+  /// Of an endless score: what is asked of it while it sounds.
+  let performance: Performance?
   private let publishedCount = Atomic<Int>(0)
   private let furthestIndex = Atomic<Int>(0)
   private let firstRetained = Atomic<Int>(0)
@@ -53,6 +55,7 @@ package final class Timeline: Sendable {
   ) {
     self.key = key
     self.isContinuation = isContinuation
+    performance = key.source.isEndlessScore ? Performance() : nil
     self.memory = memory
     memory.add(segments: 1)
     head = PacketSegment(firstIndex: 0)
@@ -182,8 +185,8 @@ extension Timeline {
   }
   package var isCancelled: Bool { cancelled.load(ordering: .relaxed) }
 
-  /// Blocks the producer while it is far enough ahead: for a second, or until `cancel`.
-  func rest() { _ = wake.wait(timeout: .now() + .seconds(1)) }
+  /// Blocks the producer while it is far enough ahead: for so long, or until `cancel`.
+  func rest(milliseconds: Int) { _ = wake.wait(timeout: .now() + .milliseconds(milliseconds)) }
 
   /// The timeline will not be kept in the cache: what every session has played is freed.
   package func becomeTransient() { transient.store(true, ordering: .relaxed) }

@@ -101,7 +101,12 @@ package struct ClientCommand: Sendable, Equatable {
       return .queue(id, command)
     }
     let action = try EngineCommand.decode(json, type: type, sessionID: id).action
-    guard case .artwork = action else { return .engine(action) }
-    throw Refusal(.invalidCommand, "a cover comes over HTTP alone", hint: "GET /artwork?url=media:…")
+    switch action {
+    case .artwork:
+      throw Refusal(.invalidCommand, "a cover comes over HTTP alone", hint: "GET /artwork?url=media:…")
+    case .render:
+      throw Refusal(.invalidCommand, "the engine renders, over HTTP", hint: "POST /render to the engine")
+    default: return .engine(action)
+    }
   }
 }

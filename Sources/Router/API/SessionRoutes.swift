@@ -26,6 +26,7 @@ struct SessionRoutes {
     CommandRoute(.post, "play"), CommandRoute(.post, "prepare"), CommandRoute(.post, "unprepare"),
     CommandRoute(.post, "pause"), CommandRoute(.post, "resume"), CommandRoute(.post, "stop"),
     CommandRoute(.post, "seek"), CommandRoute(.post, "volume"), CommandRoute(.post, "quality"),
+    CommandRoute(.post, "perform"), CommandRoute(.post, "mute"),
     CommandRoute(.post, "skip"), CommandRoute(.post, "skip_to"), CommandRoute(.post, "previous"),
     CommandRoute(.get, "why"), CommandRoute(.get, "history"), CommandRoute(.get, "queue"),
     CommandRoute(.post, "queue", "queue_add"), CommandRoute(.delete, "queue", "queue_clear"),

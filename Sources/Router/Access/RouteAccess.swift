@@ -53,6 +53,8 @@ enum RouteAccess: Sendable, Equatable {
     "POST /api/v1/sessions/{id}/seek": .session(.control),
     "POST /api/v1/sessions/{id}/volume": .session(.control),
     "POST /api/v1/sessions/{id}/quality": .session(.control),
+    "POST /api/v1/sessions/{id}/perform": .session(.control),
+    "POST /api/v1/sessions/{id}/mute": .session(.control),
     "POST /api/v1/sessions/{id}/skip": .session(.control),
     "POST /api/v1/sessions/{id}/skip_to": .session(.control),
     "POST /api/v1/sessions/{id}/previous": .session(.control),

@@ -155,6 +155,9 @@ package struct TrackQueue: Sendable {
     current = entry
   }
 
+  /// What plays is nothing that a queue could hold, and the queue waits.
+  package mutating func nowPlaysNothing() { leaveCurrent(.skipped) }
+
   /// Ends what plays: the next track starts, or the session stops when there is none.
   package mutating func skip(isSessionIdle: Bool) throws(Refusal) -> Action {
     if let next = advance(.skipped) { return .play(next) }

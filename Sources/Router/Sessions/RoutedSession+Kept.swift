@@ -49,7 +49,8 @@ extension RoutedSession {
 
   /// What the engine must be asked for so that the session goes on where it was; nil while idle.
   var continuation: PlayRequest? {
-    guard playback.state != .idle, let url = playback.url else { return nil }
+    // A score is its asker's to play again.
+    guard playback.state != .idle, !playsScore, let url = playback.url else { return nil }
     return PlayRequest(
       url: url, startMilliseconds: continuationMilliseconds(of: url),
       endMilliseconds: beganWith?.endMilliseconds, volume: volume, loop: playback.loop ?? false,

@@ -57,6 +57,9 @@ final class RoutedSession {
   var isUnused: Bool { isAbandoned && queue.isPristine && volume == 1 }
   var isAbandoned: Bool { isIdle && listenerCount == 0 }
   var title: String? { playback.title }
+  /// What plays is none of the queue's.
+  var playsScore: Bool { playback.state != .idle && playback.url == PlayRequest.scoreURL }
+  var playsEndlessScore: Bool { playsScore && playback.live == true }
   /// `hello` names a session without its chapters, so that they must be asked for.
   var lacksChapters: Bool {
     (playback.state == .streaming || playback.state == .paused) && playback.chapters == nil
@@ -244,8 +247,8 @@ final class RoutedSession {
       ring.removeAll()
       isLost = false
       playback = SessionSnapshot(sessionID: id, state: .idle)
-    case .hello, .prepared, .stuck, .media, .artwork, .resolved, .why, .error, .performing, .muted, .rendered:
-      break
+    case .muted(let roles): playback.muted = roles
+    case .hello, .prepared, .stuck, .media, .artwork, .resolved, .why, .error, .performing, .rendered: break
     }
   }
 

@@ -1,0 +1,38 @@
+import WireProtocol
+
+/// What is done to an endless score while it sounds. Runs on the pacer's thread.
+extension PacerLoop {
+  func join(_ score: Score, _ session: Session, _ inquiry: Inquiry) throws(ErrorReport) {
+    let performance = try performance(of: session, for: "perform")
+    try performance.join(score) { [pacer, id = session.id] result in
+      pacer.post(.joined(id, result, inquiry))
+    }
+  }
+
+  func joined(_ id: SessionID, _ result: Result<Performing, ErrorReport>, _ inquiry: Inquiry) {
+    switch result {
+    case .success(let performing) where sessions[id] != nil:
+      emit(.performing(performing), id, answering: inquiry)
+    case .success: refuse(inquiry, .superseded, id)
+    case .failure(let report): refuse(inquiry, report, id)
+    }
+  }
+
+  func mute(_ roles: [Score.Role], _ session: Session, _ inquiry: Inquiry) throws(ErrorReport) {
+    let performance = try performance(of: session, for: "mute")
+    // Each once, in one order.
+    let roles = Score.Role.allCases.filter(roles.contains)
+    performance.mute(Set(roles))
+    session.muted = roles
+    emit(.muted(roles), session.id, answering: inquiry)
+  }
+
+  private func performance(of session: Session, for command: String) throws(ErrorReport) -> Performance {
+    guard let performance = session.lease.timeline.performance else {
+      throw ErrorReport(
+        .invalidState, "\(command): the session \(session.id) plays no endless score",
+        hint: "play a score without a length first", stage: .command)
+    }
+    return performance
+  }
+}

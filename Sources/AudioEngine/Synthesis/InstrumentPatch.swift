@@ -1,0 +1,200 @@
+import WireProtocol
+
+/// How an instrument sounds.
+struct InstrumentPatch {
+  enum Source {
+    case oscillators(OscillatorSound.Patch)
+    case modulated(ModulatedSound.Patch)
+    case string
+    case drums
+  }
+
+  /// A low-pass that follows the note.
+  struct Filter {
+    /// For the middle C at velocity 100, when the envelope is at its end.
+    var hertz: Double
+    /// What of the pitch's own rise the cut-off takes part in: 0 to 1.
+    var tracking = 0.5
+    /// How far the envelope opens it.
+    var octaves = 0.0
+    var shape = Envelope.Shape(0.005, 1, 0, 0.5)
+    /// 0.7, none, to 4.
+    var resonance = 0.75
+  }
+
+  var source: Source
+  /// Makes instruments equally loud (`SynthesisLevelTests`).
+  var level: Float
+  var envelope: Envelope.Shape
+  var filter: Filter?
+  var isStereo = false
+}
+
+extension InstrumentPatch {
+  static func of(_ instrument: Score.Instrument) -> InstrumentPatch {
+    switch instrument {
+    case .pluck: pluck
+    case .bell: bell
+    case .electricPiano: electricPiano
+    case .marimba: marimba
+    case .brass: brass
+    case .saw: saw
+    case .square: square
+    case .triangle: triangle
+    case .flute: flute
+    case .bass: bass
+    case .pad: pad
+    case .strings: strings
+    case .choir: choir
+    case .drums: drums
+    }
+  }
+
+  private typealias Oscillator = OscillatorSound.Patch.Oscillator
+  private typealias Pair = ModulatedSound.Patch.Pair
+
+  private static let pluck = InstrumentPatch(
+    source: .string, level: 0.3, envelope: .init(0.001, 1, 1, 0.5))
+
+  private static let drums = InstrumentPatch(
+    source: .drums, level: 0.3, envelope: .init(0.0003, 1, 1, 3))
+
+  // MARK: - Modulated
+
+  private static let bell = InstrumentPatch(
+    source: .modulated(
+      .init(pairs: [
+        Pair(
+          carrier: 1, modulator: 3.5, index: 1.6, indexShape: .init(0, 2.5, 0.1, 1), level: 1,
+          levelShape: .init(0, 6, 0, 1), cents: -1.5, pan: -0.4),
+        Pair(
+          carrier: 2, modulator: 2.76, index: 0.9, indexShape: .init(0, 1.2, 0, 1), level: 0.35,
+          levelShape: .init(0, 3, 0, 1), cents: 2, pan: 0.5),
+        Pair(
+          carrier: 5.4, modulator: 1, index: 0.4, indexShape: .init(0, 0.5, 0, 1), level: 0.1,
+          levelShape: .init(0, 0.7, 0, 1), pan: 0),
+      ])),
+    level: 0.2, envelope: .init(0.001, 1, 1, 2.5), isStereo: true)
+
+  private static let electricPiano = InstrumentPatch(
+    source: .modulated(
+      .init(pairs: [
+        Pair(
+          carrier: 1, modulator: 1, index: 1.1, indexShape: .init(0, 2.2, 0.25, 1), level: 0.6,
+          levelShape: .init(0, 7, 0, 1), cents: -2, pan: -0.45),
+        Pair(
+          carrier: 1, modulator: 1, index: 0.8, indexShape: .init(0, 3, 0.2, 1), level: 0.6,
+          levelShape: .init(0, 7, 0, 1), cents: 2, pan: 0.45),
+        Pair(
+          carrier: 1, modulator: 14, index: 0.45, indexShape: .init(0, 0.45, 0, 1), level: 0.3,
+          levelShape: .init(0, 1.6, 0, 1), pan: 0),
+      ])),
+    level: 0.2, envelope: .init(0.002, 1, 1, 0.45), isStereo: true)
+
+  private static let marimba = InstrumentPatch(
+    source: .modulated(
+      .init(pairs: [
+        Pair(
+          carrier: 1, modulator: 2.4, index: 0.7, indexShape: .init(0, 0.06, 0, 1), level: 1,
+          levelShape: .init(0, 1.5, 0, 1)),
+        Pair(
+          carrier: 4, modulator: 1, index: 0.2, indexShape: .init(0, 0.2, 0, 1), level: 0.3,
+          levelShape: .init(0, 0.35, 0, 1)),
+        Pair(
+          carrier: 9.9, modulator: 1, index: 0, indexShape: .init(0, 0.1, 0, 1), level: 0.08,
+          levelShape: .init(0, 0.12, 0, 1)),
+      ])),
+    level: 0.3, envelope: .init(0.001, 1, 1, 0.9))
+
+  private static let brass = InstrumentPatch(
+    source: .modulated(
+      .init(
+        pairs: [
+          Pair(
+            carrier: 1, modulator: 1, index: 3.2, indexShape: .init(0.07, 0.9, 0.55, 1), level: 0.5,
+            levelShape: .init(0.03, 1, 0.85, 1), cents: -3, pan: -0.5),
+          Pair(
+            carrier: 1, modulator: 1, index: 2.6, indexShape: .init(0.1, 1.2, 0.6, 1), level: 0.5,
+            levelShape: .init(0.04, 1, 0.85, 1), cents: 3, pan: 0.5),
+        ], vibrato: .init(cents: 9, hertz: 5.2, delaySeconds: 0.4))),
+    level: 0.2, envelope: .init(0.02, 1, 1, 0.25), filter: Filter(hertz: 5_000, tracking: 0.3), isStereo: true
+  )
+
+  // MARK: - Oscillators
+
+  private static let saw = InstrumentPatch(
+    source: .oscillators(
+      .init(oscillators: [
+        Oscillator(waveform: .saw, cents: -5, level: 0.5, pan: -0.5),
+        Oscillator(waveform: .saw, cents: 5, level: 0.5, pan: 0.5),
+      ])),
+    level: 0.2, envelope: .init(0.006, 1.5, 0.75, 0.25),
+    filter: Filter(hertz: 1_800, octaves: 2, shape: .init(0.005, 1.2, 0.15, 0.4), resonance: 1),
+    isStereo: true)
+
+  private static let square = InstrumentPatch(
+    source: .oscillators(.init(oscillators: [Oscillator(waveform: .square)], hasRandomPhases: false)),
+    level: 0.2, envelope: .init(0.005, 1.5, 0.7, 0.2),
+    filter: Filter(hertz: 1_600, octaves: 1.5, shape: .init(0.003, 0.9, 0.2, 0.4)))
+
+  private static let triangle = InstrumentPatch(
+    source: .oscillators(
+      .init(
+        oscillators: [Oscillator(waveform: .triangle)], vibrato: .init(cents: 5), hasRandomPhases: false)),
+    level: 0.3, envelope: .init(0.008, 2, 0.8, 0.25), filter: Filter(hertz: 4_000))
+
+  private static let flute = InstrumentPatch(
+    source: .oscillators(
+      .init(
+        oscillators: [Oscillator(waveform: .flute)], vibrato: .init(cents: 10, hertz: 4.8, delaySeconds: 0.3),
+        hasRandomPhases: false, noise: 0.05)),
+    level: 0.3, envelope: .init(0.06, 1, 0.9, 0.2),
+    filter: Filter(hertz: 2_600, tracking: 0.7, octaves: 0.8, shape: .init(0.05, 0.5, 0.3, 0.3)))
+
+  private static let bass = InstrumentPatch(
+    source: .oscillators(
+      .init(
+        oscillators: [
+          Oscillator(waveform: .saw, level: 0.45), Oscillator(waveform: .sine, level: 0.9),
+          Oscillator(waveform: .square, ratio: 0.5, level: 0.12),
+        ], hasRandomPhases: false)),
+    level: 0.3, envelope: .init(0.004, 3, 0.65, 0.15),
+    filter: Filter(
+      hertz: 700, tracking: 0.3, octaves: 2.2, shape: .init(0.003, 0.7, 0.1, 0.3), resonance: 1.1))
+
+  // MARK: - Slow and wide
+
+  private static let pad = InstrumentPatch(
+    source: .oscillators(
+      .init(
+        oscillators: [
+          Oscillator(waveform: .saw, cents: -9, level: 0.35, pan: -0.8),
+          Oscillator(waveform: .saw, cents: -2, level: 0.35, pan: 0.3),
+          Oscillator(waveform: .saw, cents: 8, level: 0.35, pan: 0.8),
+          Oscillator(waveform: .sine, level: 0.4),
+        ], vibrato: .init(cents: 3, hertz: 0.7, delaySeconds: 0))),
+    level: 0.2, envelope: .init(0.7, 3, 0.9, 2.2),
+    filter: Filter(hertz: 1_000, tracking: 0.4, octaves: 0.8, shape: .init(1.2, 6, 0.4, 2)), isStereo: true)
+
+  private static let strings = InstrumentPatch(
+    source: .oscillators(
+      .init(
+        oscillators: [
+          Oscillator(waveform: .saw, cents: -6, level: 0.35, pan: -0.7),
+          Oscillator(waveform: .saw, cents: 1, level: 0.35, pan: -0.1),
+          Oscillator(waveform: .saw, cents: 7, level: 0.35, pan: 0.7),
+        ], vibrato: .init(cents: 7, hertz: 5.4, delaySeconds: 0.3), noise: 0.015)),
+    level: 0.2, envelope: .init(0.22, 2, 0.9, 0.8),
+    filter: Filter(hertz: 2_400, tracking: 0.4, octaves: 0.5, shape: .init(0.3, 3, 0.5, 1)), isStereo: true)
+
+  private static let choir = InstrumentPatch(
+    source: .oscillators(
+      .init(
+        oscillators: [
+          Oscillator(waveform: .vowel, cents: -7, level: 0.4, pan: -0.8),
+          Oscillator(waveform: .vowel, cents: 1, level: 0.4, pan: 0.1),
+          Oscillator(waveform: .vowel, cents: 8, level: 0.4, pan: 0.8),
+        ], vibrato: .init(cents: 13, hertz: 5.1, delaySeconds: 0.35), noise: 0.012)),
+    level: 0.2, envelope: .init(0.3, 2, 0.92, 0.9), filter: Filter(hertz: 4_500, tracking: 0.2),
+    isStereo: true)
+}

@@ -1,0 +1,117 @@
+/// Frequency modulation (John Chowning, "The Synthesis of Complex Audio Spectra by Means of Frequency Modulation",
+/// 1973): a few sines, each bent by another.
+struct ModulatedSound: SoundGenerator {
+  struct Patch {
+    struct Pair {
+      /// Of the note's frequency.
+      var carrier: Double
+      var modulator: Double
+      /// How far the carrier is bent, in radians.
+      var index: Double
+      var indexShape: Envelope.Shape
+      var level: Float
+      var levelShape: Envelope.Shape
+      var cents = 0.0
+      var pan = 0.0
+    }
+
+    var pairs: [Pair]
+    var vibrato = Vibrato.Shape()
+  }
+
+  private struct Pair {
+    var carrierHertz: Double
+    var modulatorHertz: Double
+    var (carrierPhase, carrierStep, modulatorPhase, modulatorStep): (UInt32, UInt32, UInt32, UInt32)
+    /// In turns.
+    var indexGain: Float
+    var index: Envelope
+    var indexSegment = Segment.zero
+    var level: Envelope
+    var levelSegment = Segment.zero
+    var left: Float
+    var right: Float
+  }
+
+  /// Above it, bent sines would come back as sounds that belong to no note.
+  private static let highestHertz = 21_500.0
+
+  private var pairs: [Pair]
+  private var vibrato: Vibrato
+  private let isStereo: Bool
+  private(set) var isOver = false
+
+  /// - Parameter brightness: factor of the modulation, from the velocity.
+  init(_ patch: Patch, isStereo: Bool, pitch: Int, brightness: Double, random: inout SplitMix64) {
+    self.isStereo = isStereo
+    vibrato = Vibrato(patch.vibrato, &random)
+    let hertz = PortableMath.hertz(pitch: Double(pitch))
+    // What is higher dies away faster and is less bent, as with real strings and bars.
+    let speed = PortableMath.exp2(Double(60 - pitch) / 30)
+    let calm = PortableMath.exp2(Double(60 - pitch) / 40)
+    pairs = patch.pairs.compactMap { pair in
+      let carrierHertz = hertz * pair.carrier * PortableMath.exp2(pair.cents / 1_200)
+      let modulatorHertz = hertz * pair.modulator
+      guard carrierHertz < Self.highestHertz else { return nil }
+      // Side bands end about two modulators beyond the index (Carson's rule).
+      let room = max(0, (Self.highestHertz - carrierHertz) / modulatorHertz - 2)
+      let index = min(pair.index * brightness * calm, room)
+      let pan = PanGains(pair.pan)
+      return Pair(
+        carrierHertz: carrierHertz, modulatorHertz: modulatorHertz,
+        carrierPhase: 0, carrierStep: 0, modulatorPhase: 0, modulatorStep: 0,
+        indexGain: Float(index / (2 * .pi)), index: Envelope(pair.indexShape.decaying(speed)),
+        level: Envelope(pair.levelShape.decaying(speed)),
+        left: pair.level * (isStereo ? pan.left : 1), right: pair.level * pan.right)
+    }
+  }
+
+  mutating func setControls(_ samples: Int) {
+    let factor = vibrato.next(samples)
+    isOver = true
+    for index in pairs.indices {
+      pairs[index].carrierStep = phaseStep(hertz: pairs[index].carrierHertz * factor)
+      pairs[index].modulatorStep = phaseStep(hertz: pairs[index].modulatorHertz * factor)
+      pairs[index].indexSegment = pairs[index].index.next(samples)
+      isOver = isOver && pairs[index].level.isOver
+      pairs[index].levelSegment = pairs[index].level.next(samples)
+    }
+  }
+
+  mutating func add(to left: UnsafeMutablePointer<Float>, _ right: UnsafeMutablePointer<Float>, _ span: Span)
+  {
+    for index in pairs.indices {
+      let pair = pairs[index]
+      for sample in stride(from: 0, to: span.count, by: SampleBuffer.vectorCount) {
+        let modulation =
+          SIMD8.sine(turns: .turns(pair.modulatorPhase, pair.modulatorStep, sample))
+          * (pair.indexSegment.vector(span.offset + sample) * pair.indexGain)
+        let value =
+          SIMD8.sine(turns: .turns(pair.carrierPhase, pair.carrierStep, sample) + modulation)
+          * pair.levelSegment.vector(span.offset + sample)
+        left[vector: sample] += value * pair.left
+        if isStereo { right[vector: sample] += value * pair.right }
+      }
+      pairs[index].carrierPhase &+= pair.carrierStep &* UInt32(span.count)
+      pairs[index].modulatorPhase &+= pair.modulatorStep &* UInt32(span.count)
+    }
+  }
+}
+
+extension SIMD8<Float> {
+  /// The phases of eight samples, the first of them `sample` steps after `phase`, in turns.
+  @inline(__always)
+  static func turns(_ phase: UInt32, _ step: UInt32, _ sample: Int) -> SIMD8<Float> {
+    let first = phase &+ step &* UInt32(sample)
+    return turns(SIMD8<UInt32>(repeating: first) &+ SIMD8<UInt32>(0, 1, 2, 3, 4, 5, 6, 7) &* step)
+  }
+}
+
+extension Envelope.Shape {
+  /// With a decay of another length.
+  func decaying(_ factor: Double) -> Envelope.Shape {
+    var shape = self
+    shape.decaySeconds *= factor
+    return shape
+  }
+}

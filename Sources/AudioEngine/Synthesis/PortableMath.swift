@@ -1,0 +1,86 @@
+import WireProtocol
+
+/// Functions that give the same bits on every machine: nothing but IEEE 754's + − × ÷, which are exact to the
+/// last bit everywhere, as the C library's `sin` and `exp2` are not (`docs/decisions/0017-portable-sound.md`).
+package enum PortableMath {
+  /// The sine of an angle in turns: one turn is 2π.
+  package static func sine(turns: Double) -> Double {
+    // Into −½…½, and then into −¼…¼, where the sine has the same value.
+    let whole = Double(Int(turns + (turns < 0 ? -0.5 : 0.5)))
+    var angle = turns - whole
+    if angle > 0.25 { angle = 0.5 - angle } else if angle < -0.25 { angle = -0.5 - angle }
+    let x = angle * (2 * .pi)
+    let square = x * x
+    // Its series, to the 17th power: the next term is below 10⁻¹⁶.
+    var sum = square * (1 / 355_687_428_096_000) - 1 / 1_307_674_368_000
+    sum = sum * square + 1 / 6_227_020_800
+    sum = sum * square - 1 / 39_916_800
+    sum = sum * square + 1 / 362_880
+    sum = sum * square - 1 / 5_040
+    sum = sum * square + 1 / 120
+    sum = sum * square - 1 / 6
+    return x * (sum * square + 1)
+  }
+
+  package static func cosine(turns: Double) -> Double { sine(turns: turns + 0.25) }
+
+  /// 2 to the power of `exponent`, −1,000 to 1,000.
+  package static func exp2(_ exponent: Double) -> Double {
+    let whole = Int(exponent + (exponent < 0 ? -0.5 : 0.5))
+    let x = (exponent - Double(whole)) * 0.693_147_180_559_945_3
+    // Its series, to the 12th power: the next term is below 10⁻¹⁵.
+    var sum = x * (1 / 479_001_600) + 1 / 39_916_800
+    sum = sum * x + 1 / 3_628_800
+    sum = sum * x + 1 / 362_880
+    sum = sum * x + 1 / 40_320
+    sum = sum * x + 1 / 5_040
+    sum = sum * x + 1 / 720
+    sum = sum * x + 1 / 120
+    sum = sum * x + 1 / 24
+    sum = sum * x + 1 / 6
+    sum = sum * x + 1 / 2
+    sum = sum * x + 1
+    return (sum * x + 1) * Double(bitPattern: UInt64(1_023 + whole) << 52)
+  }
+
+  /// Of a MIDI pitch, in equal temperament: 69 is 440 Hz.
+  package static func hertz(pitch: Double) -> Double { 440 * exp2((pitch - 69) / 12) }
+
+  /// What is left after `samples` of something that falls by 60 dB in `seconds`.
+  package static func decay(seconds: Double, samples: Double) -> Double {
+    // log2(1,000)
+    exp2(-9.965_784_284_662_087 * samples / (seconds * Double(ScoreLimits.sampleRate)))
+  }
+}
+
+extension SIMD8<Float> {
+  /// Sines of angles in turns, −1,000 to 1,000; right to 10⁻⁶, which is 120 dB down.
+  @inline(__always)
+  static func sine(turns: SIMD8<Float>) -> SIMD8<Float> {
+    // Adding and taking away 1.5 × 2²³ rounds to a whole number. The cosine is even, so that of the angle less a
+    // quarter only the magnitude is needed: sin t = cos(t − ¼) = sin(¼ − |t − ¼|).
+    let shifted = turns - 0.25
+    let whole = (shifted + 12_582_912) - 12_582_912
+    let magnitude = (shifted - whole).magnitude
+    let x = 0.25 - magnitude
+    let square = x * x
+    // The polynomial with the least error on −¼…¼, 3 × 10⁻⁹.
+    var sum = square * 39.536_700 - 76.549_780
+    sum = sum * square + 81.601_006
+    sum = sum * square - 41.341_656
+    return x * (sum * square + 6.283_185)
+  }
+
+  /// Without their signs.
+  @inline(__always)
+  var magnitude: SIMD8<Float> {
+    unsafeBitCast(unsafeBitCast(self, to: SIMD8<UInt32>.self) & 0x7FFF_FFFF, to: SIMD8<Float>.self)
+  }
+
+  /// 0 ..< 1 of a turn, where 2³² is a whole one.
+  @inline(__always)
+  static func turns(_ phase: SIMD8<UInt32>) -> SIMD8<Float> {
+    // The upper 23 bits are the fraction of a number from 1 to 2 (IEEE 754, section 3.4).
+    unsafeBitCast((phase &>> 9) | 0x3F80_0000, to: SIMD8<Float>.self) - 1
+  }
+}

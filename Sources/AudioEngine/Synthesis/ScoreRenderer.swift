@@ -1,0 +1,152 @@
+import WireProtocol
+
+/// Renders one score, block by block: the same samples on every machine, however the blocks are cut.
+///
+/// Everything is counted from the score's first sample. What changes slowly is set every
+/// `ControlBlock.sampleCount` samples and where a note begins; between these, sound is made in spans.
+package struct ScoreRenderer: ~Copyable {
+  /// Of notes that sound at once; the one that began first gives its place to the next.
+  package static let maximumPolyphony = 64
+  /// Of notes that gave their place and are not yet gone. Where there are more, a note is not played.
+  private static let maximumCutNotes = 64
+  /// The end of a score with a length: what still sounds is gone by it.
+  private static let fadeSampleCount = 2_400
+  /// The next sample to be rendered.
+  package private(set) var position: Int
+  private let length: Int?
+  /// The score's own, then those of the scores that joined, in their order.
+  private var parts: [Part] = []
+  /// Where the next note begins.
+  private var nextStart = Int.max
+  /// In the order of `Score.Role.allCases`.
+  private var roleGains = Score.Role.allCases.map { _ in GainRamp(1) }
+  private var gain = GainRamp(1)
+  private var mixer: Mixer
+
+  /// - Parameters:
+  ///   - score: one that was `checked`.
+  ///   - sample: the first to be rendered; notes that began before it do not sound.
+  package init(_ score: Score, startingAt sample: Int = 0) {
+    position = sample
+    length = score.length
+    mixer = Mixer(score.effects)
+    insert(score, at: 0)
+    mixer.setControls(at: sample - sample % ControlBlock.sampleCount)
+  }
+
+  /// Lets a finite score join: its first sample is this one's `sample`, and it plays into this one's effects.
+  ///
+  /// - Parameter sample: not before `position`.
+  package mutating func add(_ score: Score, at sample: Int) { insert(score, at: sample) }
+
+  private mutating func insert(_ score: Score, at origin: Int) {
+    for (index, voice) in score.voices.enumerated() {
+      let part = Part(
+        voice, notes: score.notes.filter { $0.voice == index }, seed: UInt64(score.seed), origin: origin,
+        start: position)
+      if !part.isOver { parts.append(part) }
+    }
+    findNextStart()
+  }
+
+  /// Silences these roles, of joined scores too, and lets all others be heard.
+  package mutating func mute(_ roles: Set<Score.Role>) {
+    for (index, role) in Score.Role.allCases.enumerated() {
+      roleGains[index].set(roles.contains(role) ? 0 : 1)
+    }
+  }
+
+  /// - Parameter gain: linear, 0 to 10, before the limiter.
+  package mutating func setGain(_ gain: Float) { self.gain.set(gain) }
+
+  /// Appends `frameCount` samples of left and right by turns, each −1 to 1.
+  package mutating func render(_ frameCount: Int, into buffer: inout [Float]) {
+    buffer.reserveCapacity(buffer.count + 2 * frameCount)
+    let end = position + frameCount
+    while position < end {
+      if position % ControlBlock.sampleCount == 0 { setControls() }
+      if position == nextStart { beginNotes() }
+      let blockEnd = (position / ControlBlock.sampleCount + 1) * ControlBlock.sampleCount
+      let spanEnd = min(end, blockEnd, nextStart)
+      render(Span(offset: position % ControlBlock.sampleCount, count: spanEnd - position))
+      for index in 0..<spanEnd - position {
+        buffer.append(mixer.output.left[index])
+        buffer.append(mixer.output.right[index])
+      }
+      position = spanEnd
+    }
+  }
+
+  private mutating func setControls() {
+    for part in parts { part.setControls(at: position) }
+    parts.removeAll { $0.isOver }
+    mixer.setControls(at: position)
+  }
+
+  private mutating func render(_ span: Span) {
+    mixer.clear(span.count)
+    for part in parts where !part.sounding.isEmpty {
+      mixer.add(part, at: position, roleGain: roleGains[part.roleIndex], span)
+    }
+    mixer.addEffects(span)
+    fade(span.count)
+    gain.apply(to: mixer.output, count: span.count)
+    mixer.limit(span.count)
+    gain.advance(span.count)
+    for index in roleGains.indices { roleGains[index].advance(span.count) }
+  }
+
+  /// Lets the end of a score with a length die away.
+  private func fade(_ count: Int) {
+    guard let length else { return }
+    let fadeCount = min(Self.fadeSampleCount, length / 2)
+    guard position + count > length - fadeCount else { return }
+    for index in 0..<count {
+      let rest = length - position - index
+      let gain = max(0, min(1, Float(rest) / Float(fadeCount)))
+      mixer.output.left[index] *= gain
+      mixer.output.right[index] *= gain
+    }
+  }
+}
+
+// MARK: - Notes
+
+extension ScoreRenderer {
+  private mutating func findNextStart() {
+    nextStart = parts.reduce(Int.max) { min($0, $1.nextStart ?? .max) }
+  }
+
+  /// Begins the notes whose first sample is the next, within the polyphony.
+  private mutating func beginNotes() {
+    var dueCount = parts.reduce(0) { $0 + $1.startCount(at: position) }
+    var playing = parts.flatMap(\.sounding).filter { !$0.isCut }
+    var cutCount = parts.reduce(0) { $0 + $1.sounding.count } - playing.count
+    playing.sort { $0.start < $1.start }
+    var victims = playing[...]
+    var playingCount = playing.count
+    for part in parts {
+      while part.nextStart == position {
+        // Of more than can sound, the last do.
+        let isHeard = dueCount <= Self.maximumPolyphony
+        dueCount -= 1
+        guard isHeard else {
+          part.skipNote()
+          continue
+        }
+        if playingCount == Self.maximumPolyphony {
+          guard cutCount < Self.maximumCutNotes else {
+            part.skipNote()
+            continue
+          }
+          victims.removeFirst().cut()
+          cutCount += 1
+          playingCount -= 1
+        }
+        part.beginNote()
+        playingCount += 1
+      }
+    }
+    findNextStart()
+  }
+}

@@ -1,0 +1,40 @@
+/// Keeps the sound within full scale without delaying it: what is above −3 dBFS is pressed together, softly, by a
+/// gain that goes down at once and comes back within a fifth of a second; what is below is left alone. Also takes
+/// away what is constant or slower than hearing.
+struct SoftLimiter {
+  private static let threshold: Float = 0.707_946
+  /// What a sample leaves of the level followed: 150 ms to an e-th.
+  private static let release: Float = 0.999_861
+  /// Of a high-pass at 8 Hz.
+  private static let slowShare: Float = 0.001_047
+  private static let floor: Float = 1e-18
+
+  private var level: Float = 0
+  private var slow = SIMD2<Float>.zero
+
+  /// In place; every sample is −1 to 1 afterwards.
+  mutating func apply(to samples: Channels, count: Int) {
+    var (level, slow) = (level, slow)
+    for index in 0..<count {
+      let dry = SIMD2(samples.left[index], samples.right[index])
+      slow += Self.slowShare * (dry - slow) + Self.floor
+      let sample = dry - slow
+      level = max(max(sample.x.magnitude, sample.y.magnitude), level * Self.release + Self.floor)
+      var (left, right) = (sample.x, sample.y)
+      if level > Self.threshold {
+        let gain = Self.pressed(level) / level
+        left = max(-1, min(1, left * gain))
+        right = max(-1, min(1, right * gain))
+      }
+      samples.left[index] = left
+      samples.right[index] = right
+    }
+    (self.level, self.slow) = (level, slow)
+  }
+
+  /// Rises as its argument does at the threshold, and then less and less, up to 1.
+  private static func pressed(_ level: Float) -> Float {
+    let excess = (level - threshold) / (1 - threshold)
+    return threshold + (1 - threshold) * (excess / (1 + excess))
+  }
+}

@@ -1,0 +1,183 @@
+import Collections
+import Logging
+import NIOCore
+import WireProtocol
+
+/// Repositories as radio stations: the session whose ID is a repository's plays that one's bed while somebody
+/// listens and nothing else plays, and each piece of music joins it. Confined to the data plane's loop.
+final class Station {
+  /// What is known of one repository's session.
+  struct Program {
+    /// Pieces that wait until the one before has died away.
+    var waiting: Deque<GeneratedMusic> = []
+    /// When the next one may join.
+    var nextAt = NIODeadline.now()
+    var isJoining = false
+    /// No bed before this: the engine refused it.
+    var bedAt = NIODeadline.now()
+    var isBedAsked = false
+    var aloneSince: NIODeadline?
+    /// Somebody has stopped it: silent until somebody comes, or something happens.
+    var isSilenced = false
+    /// Asked for by a listener, and kept from one bed to the next.
+    var muted: [Score.Role] = []
+  }
+
+  /// The bed of a repository; nil where a session is none's.
+  var bed: (SessionID) -> Score? = { _ in nil }
+  var programs: [SessionID: Program] = [:]
+  private unowned let plane: DataPlane
+
+  init(plane: DataPlane) {
+    self.plane = plane
+  }
+
+  // MARK: The bed
+
+  /// Somebody has begun to listen.
+  func joined(_ session: RoutedSession) {
+    guard bed(session.id) != nil else { return }
+    programs[session.id, default: Program()].isSilenced = false
+    seeTo(session)
+  }
+
+  /// The engine has played on while the Router was away.
+  func adopted(_ session: RoutedSession) {
+    guard session.playsEndlessScore, bed(session.id) != nil else { return }
+    programs[session.id, default: Program()].muted = session.snapshot.muted ?? []
+  }
+
+  /// Called once a second.
+  func look() {
+    for id in programs.keys {
+      if let session = plane.store.sessions[id] { seeTo(session) } else { programs[id] = nil }
+    }
+  }
+
+  private func seeTo(_ session: RoutedSession) {
+    guard session.listenerCount > 0 else { return seeToEmpty(session) }
+    programs[session.id]?.aloneSince = nil
+    guard let bed = wantedBed(session) else { return performNext(session) }
+    programs[session.id]?.isBedAsked = true
+    let request = PlayRequest(
+      url: PlayRequest.scoreURL, score: bed, volume: session.volume,
+      bitrateKilobits: session.queue.bitrateKilobits)
+    ask(.play(request), session) { station, event in
+      station.programs[session.id]?.isBedAsked = false
+      if case .error(let report) = event.body { station.failed(session, report) }
+    }
+  }
+
+  /// The bed that is to begin now.
+  private func wantedBed(_ session: RoutedSession) -> Score? {
+    guard let program = programs[session.id], !program.isSilenced, !program.isBedAsked,
+      program.bedAt <= .now(), session.isIdle, !session.isStopping, plane.link.isEstablished
+    else { return nil }
+    return bed(session.id)
+  }
+
+  /// Whatever joins it is heard by nobody.
+  private func seeToEmpty(_ session: RoutedSession) {
+    guard session.playsEndlessScore else {
+      programs[session.id]?.waiting.removeAll()
+      return
+    }
+    let since = programs[session.id]?.aloneSince ?? .now()
+    programs[session.id]?.aloneSince = since
+    guard NIODeadline.now() - since >= .seconds(RouterLimits.emptyStationSeconds) else { return }
+    programs[session.id] = Program(muted: programs[session.id]?.muted ?? [])
+    ask(.stop, session) { _, _ in }
+  }
+
+  private func failed(_ session: RoutedSession, _ report: ErrorReport) {
+    plane.logger.info("the bed is not played: \(report)", metadata: ["session": "\(session.id)"])
+    programs[session.id]?.bedAt = .now() + .seconds(RouterLimits.bedRetrySeconds)
+  }
+
+  private func ask(
+    _ action: EngineCommand.SessionAction, _ session: RoutedSession,
+    _ answered: @escaping (Station, EngineEvent) -> Void
+  ) {
+    let asker = Asker.inside { [weak self] event in
+      if let self { answered(self, event) }
+    }
+    do throws(Refusal) {
+      try plane.send(.session(session.id, action), for: asker)
+    } catch {
+      asker.refuse(error.report, sessionID: session.id)
+    }
+  }
+
+  // MARK: What is heard over it
+
+  /// Music was made of something that happened in a repository.
+  func perform(_ music: GeneratedMusic) {
+    guard let session = plane.store.sessions[music.repositoryID], session.listenerCount > 0 else { return }
+    programs[session.id, default: Program()].isSilenced = false
+    guard session.isIdle || session.playsEndlessScore else {
+      // Something else plays. Those who look are shown what they do not hear.
+      return announce(music, session, nil)
+    }
+    programs[session.id]?.waiting.append(music)
+    if programs[session.id]!.waiting.count > RouterLimits.maximumWaitingPieces,
+      let skipped = programs[session.id]?.waiting.popFirst()
+    {
+      announce(skipped, session, nil)
+    }
+    seeTo(session)
+  }
+
+  /// Has the next piece join once the one before has nearly died away.
+  private func performNext(_ session: RoutedSession) {
+    guard let program = programs[session.id], !program.isJoining, program.nextAt <= .now(),
+      session.playsEndlessScore, session.state == .streaming, let music = program.waiting.first
+    else { return }
+    programs[session.id]?.waiting.removeFirst()
+    programs[session.id]?.isJoining = true
+    ask(.perform(music.score), session) { station, event in
+      station.programs[session.id]?.isJoining = false
+      guard case .performing(let performing) = event.body else {
+        return station.announce(music, session, nil)
+      }
+      station.announce(music, session, performing.positionMilliseconds)
+      station.waitOut(performing, session)
+    }
+  }
+
+  private func waitOut(_ performing: Performing, _ session: RoutedSession) {
+    let overlap = RouterLimits.pieceOverlapMilliseconds
+    let length = performing.length / (ScoreLimits.sampleRate / 1_000)
+    let position = session.snapshot.positionMilliseconds ?? performing.positionMilliseconds
+    let wait = TimeAmount.milliseconds(
+      Int64(max(0, performing.positionMilliseconds - position + length - overlap)))
+    programs[session.id]?.nextAt = .now() + wait
+    plane.eventLoop.assumeIsolated().scheduleTask(in: wait) { [weak self] in
+      self?.performNext(session)
+    }
+  }
+
+  private func announce(_ music: GeneratedMusic, _ session: RoutedSession, _ positionMilliseconds: Int?) {
+    guard session.listenerCount > 0 else { return }
+    let message = MusicMessage(music, positionMilliseconds: positionMilliseconds)
+    session.broadcast(WebSocketFrames.text(JSON.encode(message)))
+  }
+
+  // MARK: What the engine says
+
+  func follow(_ body: EngineEvent.Body, _ session: RoutedSession) {
+    guard programs[session.id] != nil else { return }
+    switch body {
+    case .playing where session.playsEndlessScore:
+      let muted = programs[session.id]?.muted ?? []
+      if !muted.isEmpty { ask(.mute(muted), session) { _, _ in } }
+      performNext(session)
+    case .muted(let roles): programs[session.id]?.muted = roles
+    case .ended(.stopped, _): programs[session.id]?.isSilenced = true
+    case .ended(.loadFailed, _):
+      programs[session.id]?.bedAt = .now() + .seconds(RouterLimits.bedRetrySeconds)
+    // What was heard last is over.
+    case .ended: programs[session.id]?.nextAt = .now()
+    default: break
+    }
+  }
+}
