@@ -204,3 +204,8 @@ final class Station {
     }
   }
 }
+
+extension DataPlane {
+  /// Music was made of something that happened in a repository: who listens to it hears it.
+  func perform(_ music: GeneratedMusic) { station.perform(music) }
+}
