@@ -1,4 +1,4 @@
-"""Repositories as radio stations: what is pushed is heard by those who listen to that repository, and by nobody else."""
+"""Repositories as radio stations: what is pushed is heard by those who listen to it, and by nobody else."""
 
 import asyncio
 import base64
