@@ -31,6 +31,8 @@ final class DataPlane {
     path: enginePath, socketBufferByteCount: socketBufferByteCount, eventLoop: eventLoop, store: store,
     delegate: self, logger: logger)
 
+  /// Ends what others do on this loop.
+  var onStop: () -> Void = {}
   private(set) lazy var station = Station(plane: self)
 
   private let enginePath: String
@@ -84,6 +86,7 @@ final class DataPlane {
   func stop() {
     guard !isStopped else { return }
     isStopped = true
+    onStop()
     state.savePositions(of: store.sessions.values)
     link.stop()
     failPending(ErrorReport(.engineUnavailable, ClosingMessage.reason, stage: .command))

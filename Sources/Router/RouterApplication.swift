@@ -58,8 +58,13 @@ package struct RouterApplication: Service {
       allowedHosts: configuration.allowHost)
     let access = try await configuration.accessControl()
     logger.info("\(access.description)")
+    let parts = try RepositoryParts(state: state, mappingFolder: configuration.musicMappings, logger: logger)
+    let streams = try await StreamHubHandle.make(
+      plane: plane, parts: parts, renderer: RenderClient(plane: plane),
+      timing: StreamTiming(heartbeatSeconds: configuration.streamHeartbeatSeconds), logger: logger)
+    try await plane { plane in plane.station.bed = parts.repositories.bed(for:) }
     let application = Application(
-      router: router(plane, requestGuard, access),
+      router: try router(plane, requestGuard, access, parts, streams),
       server: HTTPServerBuilder { responder in
         RouterChildChannel(responder: responder, plane: plane, requestGuard: requestGuard, access: access)
       },
@@ -70,6 +75,7 @@ package struct RouterApplication: Service {
         plane.eventLoop.execute { plane.onLoop.start() }
       },
       eventLoopGroupProvider: .shared(loops), logger: frameworkLogger)
+    let music = Task { await parts.run(plane: plane, streams: streams) }
     let outcome: Result<Void, any Error>
     do {
       try await run(application, drainedBy: plane)
@@ -77,6 +83,8 @@ package struct RouterApplication: Service {
     } catch {
       outcome = .failure(error)
     }
+    music.cancel()
+    await music.value
     // Before the loop ends, so that nothing is scheduled on it any more.
     try await plane { plane in plane.stop() }
     try state.close()
@@ -107,8 +115,9 @@ package struct RouterApplication: Service {
   }
 
   private func router(
-    _ plane: DataPlaneHandle, _ requestGuard: RequestGuard, _ access: AccessControl
-  ) -> Hummingbird.Router<RouterRequestContext> {
+    _ plane: DataPlaneHandle, _ requestGuard: RequestGuard, _ access: AccessControl, _ parts: RepositoryParts,
+    _ streams: StreamHubHandle
+  ) throws -> Hummingbird.Router<RouterRequestContext> {
     let router = Hummingbird.Router(
       context: RouterRequestContext.self, options: .autoGenerateHeadEndpoints)
     router.add(middleware: DoorMiddleware(requestGuard: requestGuard, logger: logger))
@@ -119,8 +128,11 @@ package struct RouterApplication: Service {
     AccessRoutes(access: access).add(to: router)
     SessionRoutes(plane: plane).add(to: router)
     ListenRoutes(plane: plane).add(to: router)
-    OperatorRoutes(plane: plane).add(to: router)
+    OperatorRoutes(plane: plane, streams: streams, parts: parts, access: access).add(to: router)
     ArtworkRoutes(store: ArtworkStore(plane: plane)).add(to: router)
+    WebhookRoutes(receiver: parts.receiver, secret: try configuration.webhookSecret()).add(to: router)
+    StreamRoutes(streams: streams, receiver: parts.receiver).add(to: router)
+    RepositoryRoutes(plane: plane, parts: parts, renderer: RenderClient(plane: plane)).add(to: router)
     addOpenAPI(to: router)
     logAccess(to: router.routes.filter { !pagePaths.contains($0.path.description) })
     // Behind every route.

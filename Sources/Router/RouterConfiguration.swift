@@ -55,6 +55,12 @@ package struct RouterConfiguration: ParsableArguments, Sendable {
   package var musicMappings: String?
 
   @Option(
+    help:
+      "How often clients of /stream are sent a heartbeat, in seconds, 1 to 300. One that has taken nothing for ten of them is stale."
+  )
+  package var streamHeartbeatSeconds = StreamTiming.usualHeartbeatSeconds
+
+  @Option(
     help: ArgumentHelp(
       "A web page's origin that may command the Router, such as https://bot.example. Repeatable.",
       valueName: "origin"))
@@ -77,6 +83,9 @@ package struct RouterConfiguration: ParsableArguments, Sendable {
     }
     guard WireLimits.socketBufferRange.contains(socketBufferBytes) else {
       throw ValidationError("--socket-buffer-bytes takes 4096 to 16777216, not \(socketBufferBytes)")
+    }
+    guard StreamTiming.heartbeatRange.contains(streamHeartbeatSeconds) else {
+      throw ValidationError("--stream-heartbeat-seconds takes 1 to 300, not \(streamHeartbeatSeconds)")
     }
     let asksForTokens = tokenSecretFile != nil || tokenPublicKeyFile != nil
     guard anonymous || asksForTokens || RequestGuard.isLoopback(listen.host) else {

@@ -22,6 +22,8 @@ class Route:
     scope: str | None
     of_session: bool = False
     takes_ticket: bool = False
+    #: What it is answered with when nothing is in the way.
+    status: int = 200
 
     @property
     def name(self) -> str:
@@ -54,6 +56,16 @@ def of_session(scope: str, *names: str) -> list[Route]:
 ROUTES = [
     Route("GET", "/health", None),
     Route("GET", "/ready", None),
+    Route("GET", "/health/repo/{id}", "listen", of_session=True),
+    # Without a secret.
+    Route("POST", "/webhooks/github", None, status=503),
+    Route("GET", "/stream/{id}", "listen", of_session=True, takes_ticket=True),
+    Route("POST", "/stream/{id}/test", "control", of_session=True),
+    Route("GET", "/api/v1/repositories", "listen"),
+    *(
+        Route("GET", f"/api/v1/repositories/{{id}}{path}", "listen", of_session=True)
+        for path in ("", "/events", "/replay", "/replay.ogg")
+    ),
     Route("GET", "/api/v1/openapi.yaml", None),
     Route("GET", "/metrics", "admin"),
     Route("GET", "/ws", "listen", of_session=True, takes_ticket=True),

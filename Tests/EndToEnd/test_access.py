@@ -69,7 +69,7 @@ async def test_every_door_is_shut_to(guarded, mint, routes, new_session, what):
     assert not await failures(shut, router, session, headers, (401, "unauthorized"))
     for route in [route for route in routes if not route.scope] + PAGES:
         status, *_ = await ask(route, router, session, headers)
-        assert status == 200, route
+        assert status == route.status, route
     with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
         async with aiohttp.ClientSession() as http:
             await http.ws_connect(f"{router}/ws?session={session}", headers=headers)

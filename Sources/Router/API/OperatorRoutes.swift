@@ -5,14 +5,28 @@ import WireProtocol
 /// `GET /health`, `/ready` and `/metrics`, for those who run the Router.
 struct OperatorRoutes {
   let plane: DataPlaneHandle
+  let streams: StreamHubHandle
+  let parts: RepositoryParts
+  let access: AccessControl
   private let startedNanoseconds = MonotonicClock.nowNanoseconds
 
-  init(plane: DataPlaneHandle) {
+  init(plane: DataPlaneHandle, streams: StreamHubHandle, parts: RepositoryParts, access: AccessControl) {
     self.plane = plane
+    self.streams = streams
+    self.parts = parts
+    self.access = access
   }
 
   func add(to router: Hummingbird.Router<RouterRequestContext>) {
-    router.get("health") { _, _ in try await health() }
+    router.get("health") { request, _ in try await health(isAdmin: isAdmin(request)) }
+    router.get("health/repo/:id") { request, context in
+      let id = try SessionID(context.part("id"))
+      let clients = try await streams { hub in
+        hub.clients.values.filter { $0.request.repositoryID == id }.map(StreamClientView.init)
+      }
+      return Response.json(
+        JSON.encode(StreamHealth(repository: id, clients: clients, isAdmin: isAdmin(request))))
+    }
     router.get("ready") { _, _ -> Response in
       let report = try await plane { plane in plane.readiness }
       return .json(JSON.encode(report), status: report.ready ? .ok : .serviceUnavailable)
@@ -24,11 +38,21 @@ struct OperatorRoutes {
     Int((MonotonicClock.nowNanoseconds - startedNanoseconds) / 1_000_000_000)
   }
 
-  private func health() async throws -> Response {
-    .json(
+  /// Whoever comes may look, and needs to show nothing.
+  private func isAdmin(_ request: Request) -> Bool {
+    let credentials = AccessControl.Credentials(authorization: request.headers[.authorization])
+    guard let grant = try? access.grant(for: credentials) else { return false }
+    return (try? grant.require(.admin)) != nil
+  }
+
+  private func health(isAdmin: Bool) async throws -> Response {
+    let clients = try await streams { hub in hub.clients.values.map(StreamClientView.init) }
+    let streaming = StreamHealth(
+      clients: clients, isAdmin: isAdmin, totalBuffersCreated: parts.statistics.counts.buffersCreated)
+    return .json(
       JSON.encode(
         try await plane { [uptimeSeconds] plane in
-          HealthReport(plane: plane, uptimeSeconds: uptimeSeconds)
+          HealthReport(plane: plane, uptimeSeconds: uptimeSeconds, streaming: streaming)
         }))
   }
 
@@ -36,6 +60,8 @@ struct OperatorRoutes {
     var text = try await plane { [uptimeSeconds] plane in
       RouterMetrics.text(plane, uptimeSeconds: uptimeSeconds)
     }
+    parts.statistics.write(
+      to: &text, lostEvents: parts.bus.lostEvents, clients: try await streams { hub in hub.clients.count })
     // Reads files, which the loop has no time for.
     text.process()
     return Response(
@@ -65,13 +91,32 @@ private struct HealthReport: Encodable, Sendable {
   /// Sessions that play or are about to.
   var sessions: Int
   var listeners: Int
+  private var streaming: StreamHealth
 
-  enum CodingKeys: String, CodingKey {
-    case status, ready, reasons, version, engine, sessions, listeners
+  private enum Key: String, CodingKey {
+    case status, ready, reasons, version, engine, sessions, listeners, activeSessions, memoryUsage, uptime
     case uptimeSeconds = "uptime_s"
   }
 
-  init(plane: DataPlane, uptimeSeconds: Int) {
+  func encode(to encoder: any Encoder) throws {
+    var fields = encoder.container(keyedBy: Key.self)
+    try fields.encode(status, forKey: .status)
+    try fields.encode(ready, forKey: .ready)
+    try fields.encode(reasons, forKey: .reasons)
+    try fields.encode(version, forKey: .version)
+    try fields.encode(engine, forKey: .engine)
+    try fields.encode(sessions, forKey: .sessions)
+    try fields.encode(listeners, forKey: .listeners)
+    try fields.encode(uptimeSeconds, forKey: .uptimeSeconds)
+    // The seed's own names for the two.
+    try fields.encode(sessions, forKey: .activeSessions)
+    try fields.encode(uptimeSeconds, forKey: .uptime)
+    try fields.encode(ProcFile.residentByteCount, forKey: .memoryUsage)
+    try streaming.encode(to: encoder)
+  }
+
+  init(plane: DataPlane, uptimeSeconds: Int, streaming: StreamHealth) {
+    self.streaming = streaming
     let readiness = plane.readiness
     ready = readiness.ready
     reasons = readiness.reasons

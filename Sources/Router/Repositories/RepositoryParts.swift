@@ -25,9 +25,19 @@ struct RepositoryParts: Sendable {
       log: log, repositories: repositories, bus: bus, statistics: statistics, logger: logger)
   }
 
-  /// Makes music until it is cancelled.
-  func run() async {
+  /// Makes music, and has it heard, until it is cancelled.
+  func run(plane: DataPlaneHandle, streams: StreamHubHandle) async {
+    let station = bus.subscribe("station", to: [.musicGenerated])
+    let stream = bus.subscribe("stream", to: [.musicGenerated])
     await withDiscardingTaskGroup { tasks in
+      tasks.addTask {
+        for await music in station { try? await plane { plane in plane.station.perform(music) } }
+      }
+      tasks.addTask {
+        for await music in stream {
+          try? await streams { hub in hub.happened(music.repositoryID, number: music.number) }
+        }
+      }
       tasks.addTask { await service.run() }
       tasks.addTask { await sweep() }
     }

@@ -1,5 +1,6 @@
 import HTTPTypes
 import Hummingbird
+import HummingbirdCore
 import NIOCore
 import WireProtocol
 
@@ -7,7 +8,7 @@ import WireProtocol
 struct RepositoryRoutes {
   let plane: DataPlaneHandle
   let parts: RepositoryParts
-  let renderer: any ScoreRendering
+  let renderer: RenderClient
 
   func add(to router: Hummingbird.Router<RouterRequestContext>) {
     let repositories = router.group("api/v1/repositories")

@@ -114,6 +114,16 @@ final class SessionStore {
     return session
   }
 
+  /// Counts a client of `/stream`, for which `checkRoom` has found room.
+  func addStream() {
+    listenerCount += 1
+    statistics.listenersAccepted += 1
+  }
+
+  func removeStream() {
+    listenerCount -= 1
+  }
+
   func remove(_ listener: WebSocketListener, from session: RoutedSession) {
     left(session, session.remove(listener))
   }

@@ -20,13 +20,13 @@ extension PrometheusText {
 }
 
 /// What proc(5) tells a process of itself; zero where it tells nothing.
-private enum ProcFile {
+public enum ProcFile {
   private static let pageByteCount = sysconf(Int32(_SC_PAGESIZE))
 
-  static var virtualByteCount: Int { (statm.first ?? 0) * pageByteCount }
-  static var residentByteCount: Int { (statm.dropFirst().first ?? 0) * pageByteCount }
+  fileprivate static var virtualByteCount: Int { (statm.first ?? 0) * pageByteCount }
+  public static var residentByteCount: Int { (statm.dropFirst().first ?? 0) * pageByteCount }
 
-  static var openDescriptorCount: Int {
+  fileprivate static var openDescriptorCount: Int {
     guard let folder = opendir("/proc/self/fd") else { return 0 }
     defer { closedir(folder) }
     var count = 0
@@ -36,7 +36,7 @@ private enum ProcFile {
   }
 
   /// Field 22 of `stat` is the start in ticks since the machine's.
-  static var startTimeSeconds: Double {
+  fileprivate static var startTimeSeconds: Double {
     // The second field is a name in brackets and may hold anything.
     let fields = line("/proc/self/stat").split(separator: ")").last?.split(separator: " ") ?? []
     guard fields.count > 19, let ticks = Double(fields[19]) else { return 0 }

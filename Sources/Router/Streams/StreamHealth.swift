@@ -1,0 +1,57 @@
+import NIOCore
+import WireProtocol
+
+/// A client of `/stream` as operators see it (seed `streaming-server-architecture.md`, "Health Monitoring"). Times are in
+/// milliseconds, points in time since 1970.
+struct StreamClientView: Encodable, Sendable {
+  var id: String
+  var repoId: SessionID
+  var encoding: RenderEncoding
+  var connectedAt: Int64
+  var duration: Int64
+  /// When it last took something.
+  var lastActivity: Int64
+  var bytesSent: Int
+  /// For operators alone.
+  var address: String?
+
+  init(_ client: StreamClient) {
+    let now = Grant.nowMilliseconds
+    id = client.id
+    repoId = client.request.repositoryID
+    encoding = client.request.encoding
+    connectedAt = client.connectedMilliseconds
+    duration = now - connectedAt
+    let idle = (NIODeadline.now() - client.outlet.lastTaken).nanoseconds / 1_000_000
+    lastActivity = now - idle
+    bytesSent = client.outlet.writtenByteCount
+    address = client.channel.remoteAddress?.ipAddress
+  }
+}
+
+/// How `/stream` fares, as a whole or for one repository.
+struct StreamHealth: Encodable, Sendable {
+  var repoId: SessionID?
+  var activeClients: Int
+  var totalBuffersCreated: Int?
+  /// nil where it is nobody's business.
+  var clients: [StreamClientView]?
+
+  /// One repository's: its listeners may know who else listens, and operators from where.
+  init(repository: SessionID, clients: [StreamClientView], isAdmin: Bool) {
+    repoId = repository
+    activeClients = clients.count
+    self.clients = clients.sorted { ($0.connectedAt, $0.id) < ($1.connectedAt, $1.id) }.map { client in
+      var client = client
+      if !isAdmin { client.address = nil }
+      return client
+    }
+  }
+
+  /// All of them.
+  init(clients: [StreamClientView], isAdmin: Bool, totalBuffersCreated: Int) {
+    activeClients = clients.count
+    self.totalBuffersCreated = totalBuffersCreated
+    self.clients = isAdmin ? clients.sorted { ($0.connectedAt, $0.id) < ($1.connectedAt, $1.id) } : nil
+  }
+}

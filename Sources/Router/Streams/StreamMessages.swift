@@ -1,0 +1,97 @@
+import NIOCore
+import WireProtocol
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// A message of `/stream`: `{"type":…,"data":{…}}` (seed `streaming-server-architecture.md`).
+struct StreamMessage<Content: Encodable>: Encodable {
+  var type: String
+  var data: Content
+
+  init(_ type: String, _ data: Content) {
+    self.type = type
+    self.data = data
+  }
+}
+
+/// First on every stream.
+struct StreamGreeting: Encodable {
+  var clientId: String
+  var repoId: SessionID
+  var encoding: RenderEncoding
+  /// Where this stream goes on: after this message.
+  var lastEventId: Int
+}
+
+struct StreamHeartbeat: Encodable {
+  /// Milliseconds since 1970.
+  var timestamp: Int64
+}
+
+struct StreamError: Encodable {
+  /// Pieces were made that are no longer kept, and that this client has not had.
+  static let gapCode = "replay_gap"
+
+  var message: String
+  var code: String
+  /// Of the piece that could not be given.
+  var number: Int?
+}
+
+/// Last, before the connection is closed.
+struct StreamFarewell: Encodable {
+  var reason: String
+  /// Whether it makes sense to come back.
+  var reconnect: Bool
+}
+
+/// What an event is to sound like, before its sound.
+struct StreamParameters: Encodable {
+  var number: Int
+  var repoId: SessionID
+  var params: MusicalParameters
+  var event: EventView
+}
+
+/// A piece's sound, in the parts that a message is made of.
+enum StreamBuffer {
+  private struct Described: Encodable {
+    var encoding: RenderEncoding
+    var mimeType: String
+    var numberOfChannels = 2
+    var sampleRate = ScoreLimits.sampleRate
+    /// In samples, and in seconds.
+    var length: Int
+    var duration: Double
+    /// Base64.
+    var data: Data
+  }
+
+  /// - Parameter bytes: as the engine has rendered them. Those of `json` go as they are: an object already.
+  static func parts(
+    _ music: GeneratedMusic, _ encoding: RenderEncoding, bytes: ByteBuffer, sampleCount: Int
+  ) -> [ByteBuffer] {
+    let buffer =
+      encoding == .json
+      ? bytes
+      : ByteBuffer(
+        bytes: JSON.encode(
+          Described(
+            encoding: encoding, mimeType: encoding.contentType, length: sampleCount,
+            duration: Double(sampleCount) / Double(ScoreLimits.sampleRate), data: Data(bytes.readableBytesView))))
+    // The rest of the object, without its opening brace.
+    let rest = JSON.encode(
+      StreamParameters(
+        number: music.number, repoId: music.repositoryID, params: music.parameters,
+        event: EventView(music.event))
+    ).dropFirst()
+    return [
+      ByteBuffer(string: #"{"type":"audio_buffer","data":{"buffer":"#), buffer, ByteBuffer(string: ","),
+      ByteBuffer(bytes: rest), ByteBuffer(string: "}"),
+    ]
+  }
+}

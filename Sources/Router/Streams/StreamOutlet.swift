@@ -1,0 +1,115 @@
+import Collections
+import NIOCore
+import WireProtocol
+
+/// Writes finished messages to one client of `/stream`. First in the pipeline, so that it writes to the socket itself,
+/// below Hummingbird's and NIO's encoders: a message for a thousand clients is put into its chunk once. Confined to the
+/// data plane's loop.
+final class StreamOutlet: ChannelDuplexHandler, RemovableChannelHandler {
+  typealias InboundIn = ByteBuffer
+  typealias OutboundIn = ByteBuffer
+  typealias OutboundOut = ByteBuffer
+
+  /// Told that it can write again.
+  var onWritable: () -> Void = {}
+  /// Told that the connection is gone.
+  var onClosed: () -> Void = {}
+
+  private var context: ChannelHandlerContext?
+  private var queue: Deque<ByteBuffer> = []
+  /// Whether a part of the first message has been written, so that the rest has to follow.
+  private var isInsideMessage = false
+  /// What waits here, and what NIO has and the kernel not yet.
+  private var queuedByteCount = 0
+  private var unflushedByteCount = 0
+  private var drained: [EventLoopPromise<Void>] = []
+  /// Given to the kernel.
+  private(set) var writtenByteCount = 0
+  private(set) var lastTaken = NIODeadline.now()
+
+  var waitingByteCount: Int { queuedByteCount + unflushedByteCount }
+  var canWrite: Bool { !queue.isEmpty && context?.channel.isWritable == true }
+
+  func handlerAdded(context: ChannelHandlerContext) {
+    self.context = context
+  }
+
+  func handlerRemoved(context: ChannelHandlerContext) {
+    close()
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    close()
+    context.fireChannelInactive()
+  }
+
+  func channelWritabilityChanged(context: ChannelHandlerContext) {
+    if context.channel.isWritable { onWritable() }
+    context.fireChannelWritabilityChanged()
+  }
+
+  /// Has a message written in its turn.
+  ///
+  /// - Returns: false where so much waits that the client must be given up.
+  func send(_ frame: ByteBuffer) -> Bool {
+    guard context != nil else { return true }
+    guard queue.isEmpty
+      || queue.count < RouterLimits.streamMessageCount
+        && queuedByteCount + frame.readableBytes <= RouterLimits.streamByteCount
+    else { return false }
+    queue.append(frame)
+    queuedByteCount += frame.readableBytes
+    return true
+  }
+
+  /// Nothing that waits is sent but the rest of a message that has begun, and that one.
+  func sendLast(_ frame: ByteBuffer) {
+    let rest = isInsideMessage ? queue.popFirst() : nil
+    queue = Deque([rest, frame].compactMap(\.self))
+    queuedByteCount = queue.reduce(0) { $0 + $1.readableBytes }
+  }
+
+  /// Writes a part of what waits.
+  func writeSlice() {
+    guard let context, context.channel.isWritable, var frame = queue.popFirst() else { return }
+    let count = min(frame.readableBytes, RouterLimits.streamSliceByteCount)
+    guard let slice = frame.readSlice(length: count) else { return }
+    isInsideMessage = frame.readableBytes > 0
+    if isInsideMessage { queue.prepend(frame) }
+    queuedByteCount -= count
+    unflushedByteCount += count
+    let promise = context.eventLoop.makePromise(of: Void.self)
+    promise.futureResult.assumeIsolated().whenSuccess { [weak self] in self?.taken(count) }
+    context.writeAndFlush(wrapOutboundOut(slice), promise: promise)
+  }
+
+  /// Completes when nothing waits, or nothing can be sent any more.
+  func whenDrained() -> EventLoopFuture<Void>? {
+    guard let context, waitingByteCount > 0 else { return nil }
+    let promise = context.eventLoop.makePromise(of: Void.self)
+    drained.append(promise)
+    return promise.futureResult
+  }
+
+  private func taken(_ byteCount: Int) {
+    unflushedByteCount -= byteCount
+    writtenByteCount += byteCount
+    lastTaken = .now()
+    if waitingByteCount == 0 { finishWaiting() }
+  }
+
+  private func finishWaiting() {
+    let promises = drained
+    drained = []
+    for promise in promises { promise.succeed() }
+  }
+
+  private func close() {
+    guard context != nil else { return }
+    context = nil
+    queue = []
+    queuedByteCount = 0
+    finishWaiting()
+    onClosed()
+  }
+}
