@@ -2,6 +2,12 @@ import ArgumentParser
 import Glibc
 import WireProtocol
 
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
 /// The Router's flags.
 package struct RouterConfiguration: ParsableArguments, Sendable {
   @Option(
@@ -36,6 +42,17 @@ package struct RouterConfiguration: ParsableArguments, Sendable {
       "Ask for tokens signed with EdDSA by the owner of the Ed25519 public key in this PEM file.",
       valueName: "file"))
   package var tokenPublicKeyFile: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "The secret of GitHub's webhooks is in this file; without it, in ANTIPHON_GITHUB_SECRET of the environment. Without either, deliveries are refused.",
+      valueName: "file"))
+  package var githubSecretFile: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "A folder of mapping files, ID.json, which change how a repository's events sound.", valueName: "folder"))
+  package var musicMappings: String?
 
   @Option(
     help: ArgumentHelp(
@@ -83,6 +100,20 @@ package struct RouterConfiguration: ParsableArguments, Sendable {
     }
     let base = variable("XDG_STATE_HOME") ?? variable("HOME").map { $0 + "/.local/state" } ?? "/var/lib"
     return base + "/antiphon"
+  }
+
+  /// What GitHub's deliveries are checked with; nil where they are to be refused.
+  ///
+  /// - Parameter environment: where `ANTIPHON_GITHUB_SECRET` may be. It is never shown, nor is it a setting that
+  ///   `--print-config` knows.
+  package func webhookSecret(
+    environment: [String: String] = ProcessInfo.processInfo.environment
+  ) throws(KeyFile.Problem) -> WebhookSecret? {
+    if let file = githubSecretFile { return try WebhookSecret(file: file) }
+    let name = "ANTIPHON_GITHUB_SECRET"
+    // An empty variable sets nothing, as with settings.
+    guard let text = environment[name], !text.isEmpty else { return nil }
+    return try WebhookSecret(text, from: name)
   }
 
   /// Reads the key files.

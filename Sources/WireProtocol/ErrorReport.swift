@@ -73,6 +73,8 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
   case queueFull = "queue_full"
   case idempotencyConflict = "idempotency_conflict"
   case engineUnavailable = "engine_unavailable"
+  case webhooksDisabled = "webhooks_disabled"
+  case rateLimited = "rate_limited"
   case `internal`
 
   public var httpStatus: Int {
@@ -89,7 +91,10 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case .internal: 500
     case .unsupported: 501
     case .sourceUnreachable, .extractionFailed: 502
-    case .extractorUnavailable, .workersExhausted, .overloaded, .tooManySessions, .engineUnavailable: 503
+    case .rateLimited: 429
+    case .extractorUnavailable, .workersExhausted, .overloaded, .tooManySessions, .engineUnavailable,
+      .webhooksDisabled:
+      503
     case .sourceTimeout: 504
     }
   }

@@ -46,9 +46,8 @@ struct DoorMiddleware: RouterMiddleware {
   static func response(for refusal: Refusal) -> Response {
     var response = Response.json(
       JSON.encode(refusal.report), status: HTTPResponse.Status(code: refusal.status))
-    if response.status == .serviceUnavailable {
-      response.headers[.retryAfter] = String(RouterLimits.retryAfterSeconds)
-    }
+    let usual = response.status == .serviceUnavailable ? RouterLimits.retryAfterSeconds : nil
+    response.headers[.retryAfter] = (refusal.retryAfterSeconds ?? usual).map { String($0) }
     // RFC 6750, 3.
     if response.status == .unauthorized { response.headers[.wwwAuthenticate] = "Bearer" }
     // RFC 9110, 15.5.22.

@@ -7,6 +7,8 @@ package struct Refusal: Error, Sendable, Equatable {
   package var status: Int
   /// The command's, where it had one.
   package var requestID: String?
+  /// When to come again, where that is known.
+  package var retryAfterSeconds: Int?
 
   package init(_ report: ErrorReport, status: Int? = nil, requestID: String? = nil) {
     self.report = report

@@ -18,6 +18,12 @@ enum RouteAccess: Sendable, Equatable {
   static let table: [String: RouteAccess] = [
     "GET /health": .open,
     "GET /ready": .open,
+    "GET /health/repo/{id}": .session(.listen),
+    // By its signature.
+    "POST /webhooks/github": .open,
+    // `StreamRoutes` checks its session.
+    "GET /stream/{id}": .listener,
+    "POST /stream/{id}/test": .session(.control),
     "GET /metrics": .scope(.admin),
     "GET /ws": .listener,
     "GET /listen/{file}": .listener,
@@ -28,6 +34,11 @@ enum RouteAccess: Sendable, Equatable {
     "GET /api/v1/media": .scope(.control),
     "GET /api/v1/resolve": .scope(.control),
     // Those that the token is for.
+    "GET /api/v1/repositories": .scope(.listen),
+    "GET /api/v1/repositories/{id}": .session(.listen),
+    "GET /api/v1/repositories/{id}/events": .session(.listen),
+    "GET /api/v1/repositories/{id}/replay": .session(.listen),
+    "GET /api/v1/repositories/{id}/replay.ogg": .session(.listen),
     "GET /api/v1/sessions": .scope(.listen),
     "GET /api/v1/sessions/{id}": .session(.listen),
     "GET /api/v1/sessions/{id}/why": .session(.listen),

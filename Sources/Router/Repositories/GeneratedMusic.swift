@@ -1,10 +1,20 @@
 import WireProtocol
-/// Placeholder until web's is merged.
-package struct GeneratedMusic: Sendable {
-  package var repositoryID: SessionID
+
+/// Music that was made of an event.
+package struct GeneratedMusic: Sendable, Equatable {
+  /// Of the event among its repository's.
+  package var number: Int
+  package var event: RepositoryEvent
+  package var parameters: MusicalParameters
+  /// A finite one.
   package var score: Score
-}
-struct MusicMessage: Encodable {
-  let type = "music"
-  init(_ music: GeneratedMusic, positionMilliseconds: Int?) {}
+
+  package var repositoryID: SessionID { event.repositoryID }
+
+  package init(number: Int, event: RepositoryEvent, parameters: MusicalParameters, score: Score) {
+    self.number = number
+    self.event = event
+    self.parameters = parameters
+    self.score = score
+  }
 }

@@ -32,6 +32,26 @@ enum StateSchema {
           );
           """)
     }
+    migrator.registerMigration("repositories") { database in
+      try database.execute(
+        sql: """
+          CREATE TABLE repository (
+            repository_id TEXT PRIMARY KEY, name TEXT NOT NULL, language TEXT, last_number INTEGER NOT NULL,
+            last_played INTEGER NOT NULL, last_event_ms INTEGER NOT NULL, history TEXT
+          ) WITHOUT ROWID;
+          CREATE TABLE event (
+            repository_id TEXT NOT NULL, number INTEGER NOT NULL, received_ms INTEGER NOT NULL,
+            commits INTEGER NOT NULL, event TEXT NOT NULL, parameters TEXT, is_silent INTEGER NOT NULL,
+            score TEXT,
+            PRIMARY KEY (repository_id, number)
+          ) WITHOUT ROWID;
+          CREATE INDEX event_age ON event (received_ms);
+          CREATE INDEX event_unplayed ON event (received_ms) WHERE parameters IS NULL;
+          CREATE INDEX event_scored ON event (received_ms) WHERE score IS NOT NULL;
+          CREATE TABLE delivery (delivery_id TEXT PRIMARY KEY, received_ms INTEGER NOT NULL) WITHOUT ROWID;
+          CREATE INDEX delivery_age ON delivery (received_ms);
+          """)
+    }
     guard try !database.read(migrator.hasBeenSuperseded) else {
       throw StateStore.OpenError(
         description: "it was written by a newer Antiphon; install that one, or put the copy of before it back"

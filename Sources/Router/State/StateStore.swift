@@ -75,10 +75,7 @@ package final class StateStore: Sendable {
   /// - Parameter completion: called on GRDB's thread.
   package func write(_ batch: StateBatch, completion: @escaping @Sendable (Result<Void, any Error>) -> Void) {
     database.asyncWrite { [path, fileNumber] database in
-      // A file that was deleted can be written for ever, and is read by nobody.
-      guard Self.fileNumber(of: path) == fileNumber else {
-        throw GoneError(description: "\(path) was deleted or replaced; put it back, or start the Router anew")
-      }
+      try Self.checkPlace(of: path, fileNumber)
       for id in batch.cleared {
         for table in ["waiting", "played", "session"] {
           try Self.run("DELETE FROM \(table) WHERE session_id = ?", [id.description], database)
@@ -99,9 +96,37 @@ package final class StateStore: Sendable {
     }
   }
 
+  /// Runs one transaction in its turn with the others.
+  func write<Result: Sendable>(
+    _ transaction: @escaping @Sendable (Database) throws -> Result
+  ) async throws -> Result {
+    try await database.write { [path, fileNumber] database in
+      try Self.checkPlace(of: path, fileNumber)
+      return try transaction(database)
+    }
+  }
+
+  func read<Result: Sendable>(
+    _ look: @escaping @Sendable (Database) throws -> Result
+  ) async throws -> Result {
+    try await database.read(look)
+  }
+
+  /// Before anything else asks.
+  func readNow<Result: Sendable>(_ look: (Database) throws -> Result) throws -> Result {
+    try database.read(look)
+  }
+
   /// Waits until everything is written, and lets go of the file.
   package func close() throws {
     try database.close()
+  }
+
+  /// A file that was deleted can be written for ever, and is read by nobody.
+  private static func checkPlace(of path: String, _ opened: UInt64?) throws(GoneError) {
+    guard fileNumber(of: path) == opened else {
+      throw GoneError(description: "\(path) was deleted or replaced; put it back, or start the Router anew")
+    }
   }
 
   private static func fileNumber(of path: String) -> UInt64? {
@@ -118,7 +143,7 @@ package final class StateStore: Sendable {
   private static func write(_ change: TrackQueue.Change, of id: String, _ database: Database) throws {
     switch change {
     case .waits(let entry, let rank):
-      try run("REPLACE INTO waiting VALUES (?, ?, ?, ?)", [id, entry.id, rank, json(entry)], database)
+      try run("REPLACE INTO waiting VALUES (?, ?, ?, ?)", [id, entry.id, rank, JSON.text(entry)], database)
     case .moved(let entry, let rank):
       try run(
         "UPDATE waiting SET rank = ? WHERE session_id = ? AND entry_id = ?", [rank, id, entry], database)
@@ -126,7 +151,7 @@ package final class StateStore: Sendable {
       try run("DELETE FROM waiting WHERE session_id = ? AND entry_id = ?", [id, entry], database)
     case .leftAll: try run("DELETE FROM waiting WHERE session_id = ?", [id], database)
     case .played(let entry, let number):
-      try run("REPLACE INTO played VALUES (?, ?, ?)", [id, number, json(entry)], database)
+      try run("REPLACE INTO played VALUES (?, ?, ?)", [id, number, JSON.text(entry)], database)
     case .forgotten(let number):
       try run("DELETE FROM played WHERE session_id = ? AND number = ?", [id, number], database)
     }
@@ -137,8 +162,8 @@ package final class StateStore: Sendable {
       "REPLACE INTO session VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
       [
         record.id.description, record.volume, record.loop.rawValue, record.bitrateKilobits,
-        record.current.map(json), record.lastID, record.lastPlayedNumber, record.playing.map(json),
-        record.hasBegun, record.prepared.map(json), record.positionMilliseconds, record.touchedMilliseconds,
+        record.current.map(JSON.text), record.lastID, record.lastPlayedNumber, record.playing.map(JSON.text),
+        record.hasBegun, record.prepared.map(JSON.text), record.positionMilliseconds, record.touchedMilliseconds,
       ], database)
   }
 
@@ -149,12 +174,12 @@ package final class StateStore: Sendable {
     record.volume = row["volume"]
     record.loop = LoopMode(rawValue: row["loop"]) ?? .off
     record.bitrateKilobits = row["bitrate_kbps"]
-    record.current = value(row["current"])
+    record.current = JSON.value(row["current"])
     record.lastID = row["last_id"]
     record.lastPlayedNumber = row["last_played"]
-    record.playing = value(row["playing"])
+    record.playing = JSON.value(row["playing"])
     record.hasBegun = row["has_begun"]
-    record.prepared = value(row["prepared"])
+    record.prepared = JSON.value(row["prepared"])
     record.positionMilliseconds = row["position_ms"]
     record.touchedMilliseconds = row["touched_ms"]
     return record
@@ -169,9 +194,9 @@ package final class StateStore: Sendable {
     return TrackQueue(
       current: record.current,
       waiting: waiting.compactMap { row in
-        value(row["entry"]).map { TrackQueue.Waiting(entry: $0, rank: row["rank"]) }
+        JSON.value(row["entry"]).map { TrackQueue.Waiting(entry: $0, rank: row["rank"]) }
       },
-      history: played.compactMap { value($0) }, lastPlayedNumber: record.lastPlayedNumber,
+      history: played.compactMap { JSON.value($0) }, lastPlayedNumber: record.lastPlayedNumber,
       loop: record.loop, bitrateKilobits: record.bitrateKilobits, lastID: record.lastID)
   }
 
@@ -195,13 +220,5 @@ package final class StateStore: Sendable {
     return KeptAnswer(
       intent: Intent(id, key), fingerprint: row["fingerprint"], json: Array((row["json"] as String).utf8),
       answeredAtMilliseconds: row["answered_ms"], number: row["number"])
-  }
-
-  private static func json(_ value: some Encodable) -> String {
-    String(decoding: JSON.encode(value), as: UTF8.self)
-  }
-
-  private static func value<Value: Decodable>(_ json: String?) -> Value? {
-    json.flatMap { try? JSON.decode(Value.self, from: Array($0.utf8)) }
   }
 }

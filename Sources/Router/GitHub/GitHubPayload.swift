@@ -1,0 +1,221 @@
+import WireProtocol
+
+/// What one kind of event says in its payload beyond what all have.
+protocol GitHubSubject: Decodable {
+  /// Fills in what the event is of that kind.
+  ///
+  /// - Parameter event: with what all kinds have, `action` among it.
+  func describe(_ event: inout RepositoryEvent)
+}
+
+/// A webhook's payload, of which we read what music is made of: strict about what that needs, and lenient about the
+/// rest (docs.github.com, "Webhook events and payloads").
+package struct GitHubPayload {
+  /// Reads a payload whose signature was found right.
+  ///
+  /// - Parameter allowsNames: whether the repository may have a session's name in place of a number, as in tests.
+  /// - Throws: `invalid_json`, or `invalid_command` (422) naming the field that is wrong.
+  package static func event(
+    _ kind: RepositoryEvent.Kind, deliveryID: String, json: [UInt8], receivedMilliseconds: Int,
+    allowsNames: Bool = false
+  ) throws(Refusal) -> RepositoryEvent {
+    do {
+      let (envelope, subject) = try decode(kind, json)
+      var event = RepositoryEvent(
+        deliveryID: deliveryID, kind: kind, action: envelope.action,
+        repositoryID: try envelope.repository.sessionID(allowsNames: allowsNames),
+        repositoryName: envelope.repository.name, language: envelope.repository.language,
+        sender: envelope.sender ?? nobody, title: "", receivedMilliseconds: receivedMilliseconds)
+      subject.describe(&event)
+      return event.bounded()
+    } catch let refusal as Refusal {
+      throw refusal
+    } catch {
+      throw refusal(error)
+    }
+  }
+
+  /// GitHub's own stand-in for those who are gone.
+  private static let nobody = "ghost"
+
+  private static func decode(
+    _ kind: RepositoryEvent.Kind, _ json: [UInt8]
+  ) throws -> (GitHubEnvelope, any GitHubSubject) {
+    func parts<Subject: GitHubSubject>(_: Subject.Type) throws -> (GitHubEnvelope, any GitHubSubject) {
+      let payload = try JSON.decode(Payload<Subject>.self, from: json)
+      return (payload.envelope, payload.subject)
+    }
+    return switch kind {
+    case .push: try parts(PushSubject.self)
+    case .pullRequest: try parts(PullRequestSubject.self)
+    case .pullRequestReview: try parts(ReviewSubject.self)
+    case .checkRun: try parts(CheckRunSubject.self)
+    case .workflowRun: try parts(WorkflowRunSubject.self)
+    case .deploymentStatus: try parts(DeploymentSubject.self)
+    case .issues: try parts(IssueSubject.self)
+    case .issueComment: try parts(IssueCommentSubject.self)
+    case .release: try parts(ReleaseSubject.self)
+    case .star: try parts(StarSubject.self)
+    case .fork: try parts(ForkSubject.self)
+    }
+  }
+
+  private struct Payload<Subject: GitHubSubject>: Decodable {
+    var envelope: GitHubEnvelope
+    var subject: Subject
+
+    init(from decoder: any Decoder) throws {
+      envelope = try GitHubEnvelope(from: decoder)
+      subject = try Subject(from: decoder)
+    }
+  }
+
+  // MARK: What is wrong
+
+  private static func refusal(_ error: any Error) -> Refusal {
+    switch error {
+    case let report as ErrorReport: return Refusal(report, status: 422)
+    case DecodingError.keyNotFound(let key, let context): return wrong(context.codingPath + [key], "is missing")
+    case DecodingError.valueNotFound(_, let context): return wrong(context.codingPath, "is null")
+    case DecodingError.typeMismatch(_, let context) where !context.codingPath.isEmpty:
+      return wrong(context.codingPath, "is of the wrong kind")
+    case DecodingError.dataCorrupted(let context) where !context.codingPath.isEmpty:
+      return wrong(context.codingPath, context.debugDescription)
+    default: return Refusal(.invalidJSON, "the payload is not a JSON object", hint: "send what GitHub sends")
+    }
+  }
+
+  private static func wrong(_ path: [any CodingKey], _ what: String) -> Refusal {
+    let name = path.map(\.stringValue).joined(separator: ".")
+    return Refusal(
+      .invalidCommand, "the payload's field \(name) \(what)", hint: "send what GitHub sends", status: 422)
+  }
+}
+
+/// What every payload has.
+struct GitHubEnvelope: Decodable {
+  var repository: Repository
+  /// Who did it.
+  var sender: String?
+  var action: String?
+
+  struct Repository: Decodable {
+    private var id: ID
+    var name: String
+    var language: String?
+
+    private enum ID {
+      case number(Int)
+      case name(String)
+    }
+
+    private enum Key: String, CodingKey {
+      case id, language
+      case name = "full_name"
+    }
+
+    init(from decoder: any Decoder) throws {
+      let fields = try decoder.container(keyedBy: Key.self)
+      id =
+        if let text = fields.lenient(String.self, .id) { .name(text) } else {
+          .number(try fields.decode(Int.self, forKey: .id))
+        }
+      name = try fields.decode(String.self, forKey: .name)
+      guard Self.isName(name) else {
+        throw DecodingError.dataCorruptedError(
+          forKey: .name, in: fields, debugDescription: "is not owner/name as GitHub has it")
+      }
+      language = fields.lenient(String.self, .language)
+    }
+
+    /// `owner/name`, of the characters that GitHub allows.
+    private static func isName(_ text: String) -> Bool {
+      let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+      return parts.count == 2 && text.utf8.count <= 140
+        && parts.allSatisfy { part in
+          !part.isEmpty
+            && part.utf8.allSatisfy { byte in
+              Character(Unicode.Scalar(byte)).isLetter && byte < 0x80 || (0x30...0x39).contains(byte)
+                || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_") || byte == UInt8(ascii: ".")
+            }
+        }
+    }
+
+    /// - Throws: where the ID cannot name a session.
+    func sessionID(allowsNames: Bool) throws(Refusal) -> SessionID {
+      switch id {
+      case .number(let number) where number > 0:
+        if let id = try? SessionID(String(number)) { return id }
+      case .name(let name) where allowsNames:
+        if let id = try? SessionID(name) { return id }
+      default: break
+      }
+      throw Refusal(
+        .invalidCommand, "the payload's field repository.id is not a number from 1 on",
+        hint: "send what GitHub sends", status: 422)
+    }
+  }
+
+  private struct User: Decodable {
+    var login: String
+  }
+
+  private enum Key: String, CodingKey {
+    case repository, sender, action
+  }
+
+  init(from decoder: any Decoder) throws {
+    let fields = try decoder.container(keyedBy: Key.self)
+    repository = try fields.decode(Repository.self, forKey: .repository)
+    sender = fields.lenient(User.self, .sender)?.login
+    action = fields.lenient(String.self, .action)
+  }
+}
+
+extension KeyedDecodingContainer {
+  /// What can be done without: nil where it is absent, null or of another kind.
+  func lenient<Value: Decodable>(_ type: Value.Type, _ key: Key) -> Value? {
+    (try? decodeIfPresent(type, forKey: key)) ?? nil
+  }
+}
+
+extension RepositoryEvent {
+  private static let wordScalarCount = 64
+  private static let branchScalarCount = 200
+  private static let urlByteCount = 2_048
+  /// More of anything is nothing that a change has.
+  private static let countRange = 0...10_000_000
+
+  /// Without anything that a listener's page should not have to look at.
+  fileprivate func bounded() -> RepositoryEvent {
+    var event = self
+    event.title = OneLine.first(of: title, scalarLimit: WireLimits.maximumTagScalarCount)
+    event.sender = OneLine.clean(sender, scalarLimit: Self.wordScalarCount)
+    if event.sender.isEmpty { event.sender = "ghost" }
+    if event.title.isEmpty { event.title = kind.rawValue }
+    event.action = Self.word(action, Self.wordScalarCount)
+    event.language = Self.word(language, Self.wordScalarCount)
+    event.branch = Self.word(branch, Self.branchScalarCount)
+    event.url = url.flatMap { Self.isLink($0) ? $0 : nil }
+    event.commits = Self.count(commits) ?? 0
+    event.additions = Self.count(additions)
+    event.deletions = Self.count(deletions)
+    event.changedFiles = Self.count(changedFiles)
+    return event
+  }
+
+  private static func word(_ text: String?, _ limit: Int) -> String? {
+    guard let word = text.map({ OneLine.clean($0, scalarLimit: limit) }), !word.isEmpty else { return nil }
+    return word
+  }
+
+  private static func count(_ number: Int?) -> Int? {
+    number.flatMap { countRange.contains($0) ? $0 : nil }
+  }
+
+  /// Pages make links of it.
+  private static func isLink(_ text: String) -> Bool {
+    (text.hasPrefix("https://") || text.hasPrefix("http://")) && text.utf8.count <= urlByteCount
+      && text.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "<") }
+  }
+}

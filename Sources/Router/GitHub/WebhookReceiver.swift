@@ -1,0 +1,97 @@
+import Logging
+import WireProtocol
+
+/// Takes deliveries: checks, reads, writes down and announces them. The same for GitHub's own and for tests.
+struct WebhookReceiver: Sendable {
+  /// What a good delivery is answered.
+  enum Answer: Sendable, Equatable {
+    /// It is on disk, and music will be made of it.
+    case queued(LoggedEvent)
+    /// It was here before.
+    case duplicate
+    /// Nothing is made of such events.
+    case ignored
+    /// GitHub tries the webhook out.
+    case pong
+
+    var name: String {
+      switch self {
+      case .queued: "queued"
+      case .duplicate: "duplicate"
+      case .ignored: "ignored"
+      case .pong: "pong"
+      }
+    }
+  }
+
+  let log: EventLog
+  let repositories: Repositories
+  let bus: EventBus
+  let statistics: RepositoryStatistics
+  let limiter = DeliveryLimiter()
+  let logger: Logger
+
+  /// - Parameters:
+  ///   - body: exactly as it was sent.
+  ///   - secret: what it was to be signed with.
+  ///   - allowsNames: whether a repository may be named as a session is.
+  func receive(
+    _ delivery: GitHubDelivery, body: [UInt8], secret: WebhookSecret, allowsNames: Bool = false
+  ) async throws -> Answer {
+    let event = RepositoryEvent.Kind(rawValue: delivery.event)?.rawValue ?? (delivery.event == "ping" ? "ping" : nil)
+    do {
+      let answer = try await take(delivery, body, secret, allowsNames)
+      statistics.countDelivery(event, answer.name)
+      return answer
+    } catch {
+      let code = (error as? Refusal)?.report.code ?? .internal
+      // Before its signature was checked it is a stranger's word.
+      statistics.countDelivery(code == .unauthorized ? nil : event, code.rawValue)
+      throw error
+    }
+  }
+
+  private func take(
+    _ delivery: GitHubDelivery, _ body: [UInt8], _ secret: WebhookSecret, _ allowsNames: Bool
+  ) async throws -> Answer {
+    // Before anything of it is read.
+    guard secret.isValid(delivery.signature, of: body) else {
+      throw Refusal(
+        .unauthorized, "X-Hub-Signature-256 is not this body's",
+        hint: "give GitHub's webhook and this Router the same secret")
+    }
+    if delivery.event == "ping" { return .pong }
+    guard let kind = RepositoryEvent.Kind(rawValue: delivery.event) else { return .ignored }
+    let event = try GitHubPayload.event(
+      kind, deliveryID: delivery.id, json: try json(of: delivery, body),
+      receivedMilliseconds: Int(Grant.nowMilliseconds), allowsNames: allowsNames)
+    try limiter.take(event.repositoryID)
+    switch try await append(event) {
+    case .duplicate: return .duplicate
+    case .new(let logged, let repository, let forgotten):
+      repositories.happened(repository, forgotten: forgotten)
+      bus.publish(logged, on: .gitHub(kind))
+      return .queued(logged)
+    }
+  }
+
+  private func json(of delivery: GitHubDelivery, _ body: [UInt8]) throws(Refusal) -> [UInt8] {
+    guard delivery.encoding == .form else { return body }
+    guard let json = FormBody.value(of: "payload", in: body) else {
+      throw Refusal(.invalidCommand, "the form has no field payload", hint: "send what GitHub sends")
+    }
+    return json
+  }
+
+  private func append(_ event: RepositoryEvent) async throws -> EventLog.Appended {
+    do {
+      return try await log.append(event)
+    } catch is CancellationError {
+      throw CancellationError()
+    } catch {
+      logger.error("a delivery cannot be written down: \(error)", metadata: ["session": "\(event.repositoryID)"])
+      throw Refusal(
+        .overloaded, "the delivery cannot be written down", hint: "send it again later; the Router's log says why")
+    }
+  }
+}

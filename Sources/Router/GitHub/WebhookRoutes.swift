@@ -1,0 +1,114 @@
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import WireProtocol
+
+/// `POST /webhooks/github`: where GitHub delivers (`docs/github.md`).
+struct WebhookRoutes {
+  let receiver: WebhookReceiver
+  /// nil where nobody is believed.
+  let secret: WebhookSecret?
+  private let bodies = WebhookBodies()
+
+  init(receiver: WebhookReceiver, secret: WebhookSecret?) {
+    self.receiver = receiver
+    self.secret = secret
+  }
+
+  func add(to router: Hummingbird.Router<RouterRequestContext>) {
+    router.post("webhooks/github") { request, context in
+      do {
+        let answer = try await answer(to: request)
+        return Response.json(JSON.encode(AnswerBody(answer)), status: answer == .pong ? .ok : .accepted)
+      } catch {
+        // What is still on its way is not read for ever.
+        context.channel.close(after: .seconds(RouterLimits.webhookDrainSeconds))
+        throw error
+      }
+    }
+  }
+
+  private func answer(to request: Request) async throws -> WebhookReceiver.Answer {
+    guard let secret else {
+      throw Refusal(
+        .webhooksDisabled, "this Router has no secret to check deliveries with",
+        hint: "start it with --github-secret-file, or ANTIPHON_GITHUB_SECRET in its environment")
+    }
+    let delivery: GitHubDelivery
+    do {
+      delivery = try GitHubDelivery(request.headers)
+    } catch {
+      receiver.statistics.countDelivery(nil, error.report.code.rawValue)
+      throw error
+    }
+    let deadline = ContinuousClock.now + .seconds(RouterLimits.webhookAnswerSeconds)
+    let body = try await read(request, until: deadline)
+    return try await Self.finish(until: deadline) {
+      try await receiver.receive(delivery, body: body.bytes, secret: secret)
+    }
+  }
+
+  /// - Throws: with 408 where the body does not come in time.
+  private func read(_ request: Request, until deadline: ContinuousClock.Instant) async throws -> WebhookBodies.Body {
+    try await withThrowingTaskGroup(of: WebhookBodies.Body.self) { tasks in
+      tasks.addTask { try await bodies.read(request) }
+      tasks.addTask {
+        try await Task.sleep(until: deadline)
+        throw Refusal(
+          .invalidCommand, "the payload did not come in \(RouterLimits.webhookAnswerSeconds) s",
+          hint: "send it again", status: 408)
+      }
+      // Waits for the reading to have ended: there is one reader of a connection at a time.
+      defer { tasks.cancelAll() }
+      guard let body = try await tasks.next() else { throw CancellationError() }
+      return body
+    }
+  }
+
+  /// Waits for the disk no longer than GitHub does. What is written down all the same is a duplicate when it is sent
+  /// again.
+  private static func finish(
+    until deadline: ContinuousClock.Instant, _ work: @escaping @Sendable () async throws -> WebhookReceiver.Answer
+  ) async throws -> WebhookReceiver.Answer {
+    let (answers, continuation) = AsyncThrowingStream.makeStream(of: WebhookReceiver.Answer.self)
+    let working = Task {
+      do {
+        continuation.yield(try await work())
+        continuation.finish()
+      } catch {
+        continuation.finish(throwing: error)
+      }
+    }
+    let timer = Task {
+      try? await Task.sleep(until: deadline)
+      continuation.finish(
+        throwing: Refusal(
+          .overloaded, "the delivery was not written down in \(RouterLimits.webhookAnswerSeconds) s",
+          hint: "send it again later"))
+    }
+    defer { timer.cancel() }
+    for try await answer in answers { return answer }
+    working.cancel()
+    throw CancellationError()
+  }
+
+  private struct AnswerBody: Encodable {
+    var status: String
+    var repository: SessionID?
+    var number: Int?
+
+    init(_ answer: WebhookReceiver.Answer) {
+      status = answer.name
+      guard case .queued(let logged) = answer else { return }
+      repository = logged.event.repositoryID
+      number = logged.number
+    }
+  }
+}
+
+extension Channel {
+  /// Closes whatever is still open by then.
+  fileprivate func close(after time: TimeAmount) {
+    eventLoop.scheduleTask(in: time) { self.close(promise: nil) }
+  }
+}

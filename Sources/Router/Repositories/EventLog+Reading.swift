@@ -1,0 +1,121 @@
+import GRDB
+import WireProtocol
+
+/// What pages and streams ask of the log.
+extension EventLog {
+  /// The newest events that have become music, the newest first, and how many there are of them.
+  ///
+  /// - Parameter before: only those with a smaller number.
+  package func page(
+    of repository: SessionID, before: Int?, limit: Int
+  ) async throws -> (events: [Played], total: Int) {
+    try await store.read { database in
+      let id = repository.description
+      let rows = try Row.fetchAll(
+        database,
+        sql: """
+          SELECT number, event, parameters, score FROM event
+          WHERE repository_id = ? AND parameters IS NOT NULL AND number < ? ORDER BY number DESC LIMIT ?
+          """, arguments: [id, before ?? .max, limit])
+      let total =
+        try Int.fetchOne(
+          database,
+          sql: "SELECT COUNT(*) FROM event WHERE repository_id = ? AND parameters IS NOT NULL",
+          arguments: [id]) ?? 0
+      return (rows.compactMap(Self.played), total)
+    }
+  }
+
+  /// The first piece after a number that can still be heard.
+  package func piece(of repository: SessionID, after number: Int) async throws -> GeneratedMusic? {
+    try await store.read { database in
+      let row = try Row.fetchOne(
+        database,
+        sql: """
+          SELECT number, event, parameters, score FROM event
+          WHERE repository_id = ? AND number > ? AND score IS NOT NULL ORDER BY number LIMIT 1
+          """, arguments: [repository.description, number])
+      guard let played = row.flatMap(Self.played), let score = played.score else { return nil }
+      return GeneratedMusic(
+        number: played.number, event: played.event, parameters: played.parameters, score: score)
+    }
+  }
+
+  /// Whether music was made of events after that number which can be heard no longer.
+  package func isGap(of repository: SessionID, after number: Int, before next: Int) async throws -> Bool {
+    try await store.read { database in
+      let row = try Row.fetchOne(
+        database,
+        sql: """
+          SELECT COUNT(*) AS kept, SUM(score IS NULL AND NOT is_silent) AS gone
+          FROM event WHERE repository_id = ? AND number > ? AND number < ? AND parameters IS NOT NULL
+          """, arguments: [repository.description, number, next])
+      let kept = row?["kept"] as Int? ?? 0
+      return kept < next - number - 1 || (row?["gone"] as Int? ?? 0) > 0
+    }
+  }
+
+  /// What became music within a time, the oldest first.
+  ///
+  /// - Parameter range: milliseconds since 1970.
+  package func played(
+    in repository: SessionID, _ range: Range<Int>
+  ) async throws -> [(event: RepositoryEvent, parameters: MusicalParameters)] {
+    try await store.read { database in
+      let rows = try Row.fetchAll(
+        database,
+        sql: """
+          SELECT number, event, parameters, NULL AS score FROM event
+          WHERE repository_id = ? AND parameters IS NOT NULL AND received_ms >= ? AND received_ms < ?
+          ORDER BY received_ms, number LIMIT ?
+          """,
+        arguments: [
+          repository.description, range.lowerBound, range.upperBound, RouterLimits.maximumEventsPerRepository,
+        ])
+      return rows.compactMap(Self.played).map { ($0.event, $0.parameters) }
+    }
+  }
+
+  /// How many events and commits there were, in quarters of an hour.
+  ///
+  /// - Parameter start: of the first, in milliseconds since 1970.
+  package func activity(of repository: SessionID, from start: Int) async throws -> [ActivityBin] {
+    let width = RouterLimits.activityBinMilliseconds
+    let counts = try await store.read { database in
+      try Row.fetchAll(
+        database,
+        sql: """
+          SELECT (received_ms - ?) / ? AS bin, COUNT(*) AS events, SUM(commits) AS commits FROM event
+          WHERE repository_id = ? AND received_ms >= ? GROUP BY bin
+          """, arguments: [start, width, repository.description, start]
+      ).map { row in (bin: row["bin"] as Int, events: row["events"] as Int, commits: row["commits"] as Int) }
+    }
+    var bins = (0..<RouterLimits.activityBinCount).map { ActivityBin(startMilliseconds: start + $0 * width) }
+    for count in counts where bins.indices.contains(count.bin) {
+      bins[count.bin].events = count.events
+      bins[count.bin].commits = count.commits
+    }
+    return bins
+  }
+
+  private static func played(_ row: Row) -> Played? {
+    guard let event: RepositoryEvent = JSON.value(row["event"]),
+      let parameters: MusicalParameters = JSON.value(row["parameters"])
+    else { return nil }
+    return Played(
+      number: row["number"], event: event, parameters: parameters, score: JSON.value(row["score"]))
+  }
+}
+
+/// A quarter of an hour in a repository.
+package struct ActivityBin: Encodable, Sendable, Equatable {
+  /// Since 1970.
+  package var startMilliseconds: Int
+  package var events = 0
+  package var commits = 0
+
+  enum CodingKeys: String, CodingKey {
+    case events, commits
+    case startMilliseconds = "start_ms"
+  }
+}

@@ -1,0 +1,184 @@
+import GRDB
+import WireProtocol
+
+/// What happened in repositories and what music was made of it, in the Router's state on disk. Bounded by
+/// `RouterLimits`: what is older goes.
+package struct EventLog: Sendable {
+  /// What is known of a repository.
+  package struct Repository: Sendable, Equatable {
+    package var id: SessionID
+    /// `owner/name`.
+    package var name: String
+    package var language: String?
+    /// Of the newest event, and of the newest that has become music.
+    package var lastNumber: Int
+    package var lastPlayed: Int
+    /// Since 1970.
+    package var lastEventMilliseconds: Int
+  }
+
+  /// What became of a delivery.
+  package enum Appended: Sendable, Equatable {
+    /// - Parameter forgotten: a repository that had to make room for this one's.
+    case new(LoggedEvent, Repository, forgotten: SessionID?)
+    /// It came within the last 24 hours already.
+    case duplicate
+  }
+
+  /// An event that has become music, as it is kept.
+  package struct Played: Sendable, Equatable {
+    package var number: Int
+    package var event: RepositoryEvent
+    package var parameters: MusicalParameters
+    /// nil where it is no longer kept, and where the event is silent.
+    package var score: Score?
+  }
+
+  let store: StateStore
+
+  package init(store: StateStore) {
+    self.store = store
+  }
+
+  /// Writes a delivery down, once.
+  package func append(_ event: RepositoryEvent) async throws -> Appended {
+    try await store.write { database in
+      let now = event.receivedMilliseconds
+      try database.run(
+        "DELETE FROM delivery WHERE received_ms < ?", [now - RouterLimits.deliveryMilliseconds])
+      try database.run("INSERT OR IGNORE INTO delivery VALUES (?, ?)", [event.deliveryID, now])
+      guard database.changesCount > 0 else { return .duplicate }
+      let known = try Self.repository(event.repositoryID, database)
+      let repository = Repository(
+        id: event.repositoryID, name: event.repositoryName, language: event.language ?? known?.language,
+        lastNumber: (known?.lastNumber ?? 0) + 1, lastPlayed: known?.lastPlayed ?? 0,
+        lastEventMilliseconds: now)
+      let forgotten = known == nil ? try Self.makeRoom(database) : nil
+      try Self.write(repository, database)
+      let id = event.repositoryID.description
+      try database.run(
+        "INSERT INTO event VALUES (?, ?, ?, ?, ?, NULL, FALSE, NULL)",
+        [id, repository.lastNumber, now, event.commits, JSON.text(event)])
+      try database.run(
+        "DELETE FROM event WHERE repository_id = ? AND number <= ?",
+        [id, repository.lastNumber - RouterLimits.maximumEventsPerRepository])
+      return .new(LoggedEvent(number: repository.lastNumber, event: event), repository, forgotten: forgotten)
+    }
+  }
+
+  /// Events that have not become music, the oldest first.
+  package func unplayed(limit: Int = RouterLimits.composedPerRead) async throws -> [LoggedEvent] {
+    try await store.read { database in
+      let rows = try Row.fetchAll(
+        database,
+        sql: """
+          SELECT number, event FROM event WHERE parameters IS NULL ORDER BY received_ms, number LIMIT ?
+          """, arguments: [limit])
+      return rows.compactMap { row in
+        JSON.value(row["event"]).map { LoggedEvent(number: row["number"], event: $0) }
+      }
+    }
+  }
+
+  package func history(of repository: SessionID) async throws -> MusicHistory {
+    try await store.read { database in
+      let json = try String.fetchOne(
+        database, sql: "SELECT history FROM repository WHERE repository_id = ?",
+        arguments: [repository.description])
+      return JSON.value(json) ?? MusicHistory()
+    }
+  }
+
+  /// Writes down what an event has become.
+  package func save(_ played: Played, history: MusicHistory) async throws {
+    try await store.write { database in
+      let id = played.event.repositoryID.description
+      try database.run(
+        "UPDATE event SET parameters = ?, is_silent = ?, score = ? WHERE repository_id = ? AND number = ?",
+        [
+          JSON.text(played.parameters), played.score == nil, played.score.map(JSON.text), id, played.number,
+        ])
+      try database.run(
+        "UPDATE repository SET history = ?, last_played = ? WHERE repository_id = ?",
+        [JSON.text(history), played.number, id])
+      try database.run(
+        "UPDATE event SET score = NULL WHERE repository_id = ? AND number <= ? AND score IS NOT NULL",
+        [id, played.number - RouterLimits.maximumScoresPerRepository])
+    }
+  }
+
+  /// Takes off the disk what is too old or too much.
+  ///
+  /// - Parameter now: milliseconds since 1970.
+  package func sweep(now: Int) async throws {
+    try await store.write { database in
+      try database.run("DELETE FROM event WHERE received_ms < ?", [now - RouterLimits.eventMilliseconds])
+      try database.run(
+        "DELETE FROM delivery WHERE received_ms < ?", [now - RouterLimits.deliveryMilliseconds])
+      try database.run(
+        """
+        DELETE FROM delivery WHERE received_ms <= (
+          SELECT received_ms FROM delivery ORDER BY received_ms DESC LIMIT 1 OFFSET ?)
+        """, [RouterLimits.maximumDeliveries])
+      try database.run(
+        """
+        UPDATE event SET score = NULL WHERE score IS NOT NULL AND received_ms <= (
+          SELECT received_ms FROM event WHERE score IS NOT NULL ORDER BY received_ms DESC LIMIT 1 OFFSET ?)
+        """, [RouterLimits.maximumScores])
+    }
+  }
+
+  // MARK: Repositories
+
+  /// All of them; called before anything else asks.
+  package func repositories() throws -> [Repository] {
+    try store.readNow { database in
+      try Row.fetchAll(database, sql: "SELECT * FROM repository").compactMap(Self.repository)
+    }
+  }
+
+  private static func repository(_ id: SessionID, _ database: Database) throws -> Repository? {
+    try Row.fetchOne(
+      database, sql: "SELECT * FROM repository WHERE repository_id = ?", arguments: [id.description]
+    ).flatMap(repository)
+  }
+
+  private static func repository(_ row: Row) -> Repository? {
+    guard let id = try? SessionID(row["repository_id"] as String) else { return nil }
+    return Repository(
+      id: id, name: row["name"], language: row["language"], lastNumber: row["last_number"],
+      lastPlayed: row["last_played"], lastEventMilliseconds: row["last_event_ms"])
+  }
+
+  private static func write(_ repository: Repository, _ database: Database) throws {
+    try database.run(
+      """
+      INSERT INTO repository VALUES (?, ?, ?, ?, ?, ?, NULL) ON CONFLICT (repository_id) DO UPDATE SET
+        name = excluded.name, language = excluded.language, last_number = excluded.last_number,
+        last_event_ms = excluded.last_event_ms
+      """,
+      [
+        repository.id.description, repository.name, repository.language, repository.lastNumber,
+        repository.lastPlayed, repository.lastEventMilliseconds,
+      ])
+  }
+
+  /// Forgets the repository that has been quiet for longest, where there are too many for another.
+  private static func makeRoom(_ database: Database) throws -> SessionID? {
+    let count = try Int.fetchOne(database, sql: "SELECT COUNT(*) FROM repository") ?? 0
+    guard count >= RouterLimits.maximumRepositories,
+      let id = try String.fetchOne(
+        database, sql: "SELECT repository_id FROM repository ORDER BY last_event_ms LIMIT 1")
+    else { return nil }
+    for table in ["event", "repository"] {
+      try database.run("DELETE FROM \(table) WHERE repository_id = ?", [id])
+    }
+    return try? SessionID(id)
+  }
+}
+
+extension Database {
+  fileprivate func run(_ sql: String, _ arguments: StatementArguments) throws {
+    try cachedStatement(sql: sql).execute(arguments: arguments)
+  }
+}

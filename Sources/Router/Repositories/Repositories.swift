@@ -1,0 +1,79 @@
+import Synchronization
+import WireProtocol
+
+/// The repositories that something has happened in, in memory, and each one's bed.
+package final class Repositories: Sendable {
+  private struct Entry {
+    var repository: EventLog.Repository
+    var mapping: MusicMapping
+    /// Made when it is asked for, and again after the mapping or the name has changed.
+    var bed: Score?
+  }
+
+  private let mappings: MappingFiles
+  private let entries: Mutex<[SessionID: Entry]>
+
+  /// - Parameter known: as the log has them.
+  package init(_ known: [EventLog.Repository], mappings: MappingFiles) {
+    self.mappings = mappings
+    let entries = known.map { repository in
+      (repository.id, Entry(repository: repository, mapping: mappings.read(repository.id).mapping))
+    }
+    self.entries = Mutex(Dictionary(entries, uniquingKeysWith: { $1 }))
+  }
+
+  /// What sounds while nothing happens; nil for a session that is no repository's. Touches no disk.
+  package func bed(for id: SessionID) -> Score? {
+    entries.withLock { entries in
+      guard let entry = entries[id] else { return nil }
+      if let bed = entry.bed { return bed }
+      let bed = Composer.bed(repositoryID: id, name: entry.repository.name, mapping: entry.mapping)
+      entries[id]?.bed = bed
+      return bed
+    }
+  }
+
+  package func repository(_ id: SessionID) -> EventLog.Repository? {
+    entries.withLock { $0[id]?.repository }
+  }
+
+  /// By their names.
+  package var all: [EventLog.Repository] {
+    entries.withLock { $0.values.map(\.repository) }
+      .sorted { ($0.name, $0.id.description) < ($1.name, $1.id.description) }
+  }
+
+  /// A delivery was written down.
+  package func happened(_ repository: EventLog.Repository, forgotten: SessionID?) {
+    let isKnown = entries.withLock { $0[repository.id] != nil }
+    let mapping = isKnown ? nil : mappings.read(repository.id).mapping
+    entries.withLock { entries in
+      if let forgotten { entries[forgotten] = nil }
+      var entry = entries[repository.id] ?? Entry(repository: repository, mapping: mapping ?? .standard)
+      if entry.repository.name != repository.name { entry.bed = nil }
+      let known = entry.repository
+      entry.repository = repository
+      // Two deliveries may come here in another order than they were written in.
+      entry.repository.lastNumber = max(known.lastNumber, repository.lastNumber)
+      entry.repository.lastPlayed = max(known.lastPlayed, repository.lastPlayed)
+      entries[repository.id] = entry
+    }
+    if let forgotten { mappings.forget(forgotten) }
+  }
+
+  /// An event was made into music.
+  func played(_ id: SessionID, number: Int) {
+    entries.withLock { $0[id]?.repository.lastPlayed = number }
+  }
+
+  /// The mapping as its file is now. Touches the disk.
+  package func mapping(for id: SessionID) -> MappingFiles.Reading {
+    let reading = mappings.read(id)
+    entries.withLock { entries in
+      guard let known = entries[id], known.mapping != reading.mapping else { return }
+      entries[id]?.mapping = reading.mapping
+      entries[id]?.bed = nil
+    }
+    return reading
+  }
+}

@@ -1,0 +1,46 @@
+import Glibc
+import Logging
+import WireProtocol
+
+/// Everything between a delivery and its music, put together.
+struct RepositoryParts: Sendable {
+  let log: EventLog
+  let repositories: Repositories
+  let bus = EventBus()
+  let statistics = RepositoryStatistics()
+  let mappings: MappingFiles
+  let receiver: WebhookReceiver
+  private let service: MusicService
+  private let logger: Logger
+
+  /// Reads what is known from the disk.
+  init(state: StateStore, mappingFolder: String?, logger: Logger) throws {
+    self.logger = logger
+    log = EventLog(store: state)
+    mappings = MappingFiles(folder: mappingFolder, logger: logger)
+    repositories = Repositories(try log.repositories(), mappings: mappings)
+    receiver = WebhookReceiver(
+      log: log, repositories: repositories, bus: bus, statistics: statistics, logger: logger)
+    service = MusicService(
+      log: log, repositories: repositories, bus: bus, statistics: statistics, logger: logger)
+  }
+
+  /// Makes music until it is cancelled.
+  func run() async {
+    await withDiscardingTaskGroup { tasks in
+      tasks.addTask { await service.run() }
+      tasks.addTask { await sweep() }
+    }
+  }
+
+  private func sweep() async {
+    while !Task.isCancelled {
+      do {
+        try await log.sweep(now: Int(Grant.nowMilliseconds))
+      } catch {
+        logger.warning("old events cannot be taken off the disk: \(error)")
+      }
+      try? await Task.sleep(for: .seconds(RouterLimits.eventSweepSeconds))
+    }
+  }
+}

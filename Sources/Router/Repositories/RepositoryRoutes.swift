@@ -1,0 +1,122 @@
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import WireProtocol
+
+/// `/api/v1/repositories`: what happened, what it sounded like, and a week of it in a minute.
+struct RepositoryRoutes {
+  let plane: DataPlaneHandle
+  let parts: RepositoryParts
+  let renderer: any ScoreRendering
+
+  func add(to router: Hummingbird.Router<RouterRequestContext>) {
+    let repositories = router.group("api/v1/repositories")
+    repositories.get { _, context in
+      let own = parts.repositories.all.filter { context.grant.matches($0.id) }
+      return Response.json(JSON.encode(["repositories": try await views(of: own)]))
+    }
+    repositories.get(":id") { _, context in
+      let repository = try known(context)
+      return Response.json(JSON.encode(try await detail(of: repository)))
+    }
+    repositories.get(":id/events") { request, context in try await events(request, context) }
+    repositories.get(":id/replay") { request, context in
+      let replay = try await replay(request, context)
+      return Response.json(JSON.encode(replay.view))
+    }
+    repositories.get(":id/replay.ogg") { request, context in
+      let replay = try await replay(request, context)
+      let rendering = try await renderer.render(replay.score, as: .opus)
+      return Response(
+        status: .ok, headers: [.contentType: RenderEncoding.opus.contentType, .cacheControl: "no-store"],
+        body: .init(byteBuffer: rendering.bytes))
+    }
+  }
+
+  private func known(_ context: RouterRequestContext) throws -> EventLog.Repository {
+    let id = try SessionID(context.part("id"))
+    guard let repository = parts.repositories.repository(id) else {
+      throw Refusal(
+        .notFound, "nothing has happened in a repository \(id)",
+        hint: "docs/github.md tells how to connect one")
+    }
+    return repository
+  }
+
+  // MARK: What there is
+
+  private func views(of repositories: [EventLog.Repository]) async throws -> [RepositoryView] {
+    try await plane { plane in
+      repositories.map { repository in
+        RepositoryView(repository, listeners: plane.store.sessions[repository.id]?.listenerCount ?? 0)
+      }
+    }
+  }
+
+  private func detail(of repository: EventLog.Repository) async throws -> RepositoryDetail {
+    let now = Int(Grant.nowMilliseconds)
+    let width = RouterLimits.activityBinMilliseconds
+    // The last bin is the one that is being filled.
+    let start = (now / width - (RouterLimits.activityBinCount - 1)) * width
+    let (session, listeners) = try await plane { plane in
+      let session = plane.store.sessions[repository.id]
+      return (session?.snapshot, session?.listenerCount ?? 0)
+    }
+    return RepositoryDetail(
+      repository: RepositoryView(repository, listeners: listeners), session: session,
+      activity: try await parts.log.activity(of: repository.id, from: start),
+      mappingProblem: parts.repositories.mapping(for: repository.id).problem)
+  }
+
+  private func events(_ request: Request, _ context: RouterRequestContext) async throws -> Response {
+    let repository = try known(context)
+    let most = RouterLimits.maximumEventPage
+    let before = try request.uri.wholeNumber("before", in: 0...Int.max)
+    let limit = try request.uri.wholeNumber("limit", in: 1...most) ?? most
+    let page = try await parts.log.page(of: repository.id, before: before, limit: limit)
+    let events = page.events.map { played in
+      MusicMessage(
+        number: played.number, event: played.event, parameters: played.parameters, score: played.score)
+    }
+    return .json(JSON.encode(EventPage(events: events, total: page.total)))
+  }
+
+  // MARK: Replay
+
+  private func replay(_ request: Request, _ context: RouterRequestContext) async throws -> Replay {
+    let repository = try known(context)
+    let until =
+      try request.uri.wholeNumber("until", in: RouterLimits.replayMilliseconds...ScoreLimits.seedRange.upperBound)
+      ?? Int(Grant.nowMilliseconds)
+    let from = until - RouterLimits.replayMilliseconds
+    let events = try await parts.log.played(in: repository.id, from..<until)
+    let mapping = parts.repositories.mapping(for: repository.id).mapping
+    let (score, places) = Composer.replay(
+      events: events, from: from, until: until, name: repository.name, mapping: mapping)
+    return Replay(
+      score: score,
+      view: ReplayView(
+        untilMilliseconds: until,
+        events: zip(places, events).map { place, event in
+          ReplayView.Event(atMilliseconds: NoteList.milliseconds(place), event: EventView(event.event))
+        }, notes: NoteList(score)))
+  }
+
+  private struct Replay {
+    var score: Score
+    var view: ReplayView
+  }
+}
+
+extension URI {
+  /// A number of the query; nil where it is not given.
+  func wholeNumber(_ name: Substring, in range: ClosedRange<Int>) throws(Refusal) -> Int? {
+    guard let text = queryParameters.get(String(name)) else { return nil }
+    guard let number = Int(text), range.contains(number) else {
+      throw Refusal(
+        .invalidCommand,
+        "\(name) is \(text.prefix(40).debugDescription), not a whole number from \(range.lowerBound) to \(range.upperBound)")
+    }
+    return number
+  }
+}
