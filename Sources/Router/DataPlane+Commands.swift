@@ -87,7 +87,8 @@ extension DataPlane {
   /// A client's own goes before what the queue has next.
   private func prepare(_ request: PlayRequest, on id: SessionID, for asker: Asker) throws(Refusal) {
     guard request.score == nil else {
-      throw Refusal(.unsupported, "a score cannot be prepared here", hint: "play it, or have it performed")
+      throw Refusal(
+        .invalidCommand, "the field score is for play: the Router prepares what has a url", hint: "play it")
     }
     guard let session = store.sessions[id] else {
       _ = try send(.session(id, .prepare(request)), for: asker)

@@ -60,6 +60,7 @@ extension DataPlane: EngineLinkDelegate {
   func greet(_ listener: WebSocketListener, _ session: RoutedSession) {
     listener.outlet.sendText(sessionFrame(session))
     askForChapters(of: session)
+    station.greet(listener, session)
     station.joined(session)
   }
 

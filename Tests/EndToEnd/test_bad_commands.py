@@ -25,7 +25,7 @@ COMMANDS = {
     "prepare for nothing": ({"type": "prepare", "url": "media:a"}, "no_such_session"),
     "prepare without URL": ({"type": "prepare"}, "invalid_command"),
     "filters": ({"type": "filters", "filters": []}, "unsupported"),
-    "score": ({"type": "play", "url": "media:a", "score": {}}, "unsupported"),
+    "score": ({"type": "play", "url": "media:a", "score": {}}, "invalid_command"),
     "end_ms before start_ms": ({"type": "play", "url": "media:a", "start_ms": 900, "end_ms": 900}, "invalid_command"),
     "pause of nothing": ({"type": "pause"}, "no_such_session"),
     "resume of nothing": ({"type": "resume"}, "no_such_session"),

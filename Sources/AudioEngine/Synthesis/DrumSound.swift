@@ -1,6 +1,6 @@
 /// One stroke on a drum: sines that fall in pitch, sines bent into clangour, and noise through a filter.
 struct DrumSound: SoundGenerator {
-  struct Patch {
+  struct Recipe {
     /// A skin or a bar.
     struct Tone {
       var hertz: Double
@@ -29,7 +29,7 @@ struct DrumSound: SoundGenerator {
   }
 
   private struct Tone {
-    let patch: Patch.Tone
+    let recipe: Recipe.Tone
     var phase: UInt32 = 0
     var step: UInt32 = 0
     var modulatorPhase: UInt32 = 0
@@ -39,8 +39,8 @@ struct DrumSound: SoundGenerator {
     var segment = Segment.zero
   }
 
-  private struct Noise {
-    let patch: Patch.Noise
+  fileprivate struct Noise {
+    let recipe: Recipe.Noise
     var random: SplitMix64
     var lowPass = StateVariableFilter()
     var highPass = StateVariableFilter()
@@ -54,17 +54,18 @@ struct DrumSound: SoundGenerator {
   private var age = 0
   private(set) var isOver = false
 
-  init(_ patch: Patch, brightness: Double, random: inout SplitMix64) {
-    tones = patch.tones.map { tone in
+  init(stroke: Stroke, random: inout SplitMix64) {
+    let recipe = DrumKit.recipe(pitch: stroke.pitch)
+    tones = recipe.tones.map { tone in
       Tone(
-        patch: tone, sweep: Envelope(.init(0, tone.sweepSeconds, 0, 1)),
+        recipe: tone, sweep: Envelope(.init(0, tone.sweepSeconds, 0, 1)),
         level: Envelope(.init(0.0005, tone.decaySeconds, 0, 1)))
     }
-    noise = patch.noise.map { noise in
+    noise = recipe.noise.map { noise in
       var part = Noise(
-        patch: noise, random: SplitMix64(state: random.next()),
+        recipe: noise, random: SplitMix64(state: random.next()),
         level: Envelope(.init(noise.attackSeconds, noise.decaySeconds, 0, 1)), repeats: noise.repeats[...])
-      part.lowPass.set(hertz: noise.highHertz * brightness, resonance: 0.7)
+      part.lowPass.set(hertz: noise.highHertz * stroke.brightness, resonance: 0.7)
       part.highPass.set(hertz: noise.lowHertz, resonance: 0.7)
       return part
     }
@@ -73,10 +74,10 @@ struct DrumSound: SoundGenerator {
   mutating func setControls(_ samples: Int) {
     isOver = tones.allSatisfy { $0.level.isOver } && (noise?.level.isOver ?? true)
     for index in tones.indices {
-      let patch = tones[index].patch
-      let hertz = patch.hertz + patch.sweepHertz * Double(tones[index].sweep.next(samples).start)
+      let recipe = tones[index].recipe
+      let hertz = recipe.hertz + recipe.sweepHertz * Double(tones[index].sweep.next(samples).start)
       tones[index].step = phaseStep(hertz: hertz)
-      tones[index].modulatorStep = phaseStep(hertz: hertz * patch.modulator)
+      tones[index].modulatorStep = phaseStep(hertz: hertz * recipe.modulator)
       tones[index].segment = tones[index].level.next(samples)
     }
     guard var noise else { return }
@@ -89,32 +90,32 @@ struct DrumSound: SoundGenerator {
     self.noise = noise
   }
 
-  mutating func add(to left: UnsafeMutablePointer<Float>, _ right: UnsafeMutablePointer<Float>, _ span: Span)
-  {
-    for index in tones.indices {
+  mutating func add(to output: Samples, _ span: Span) {
+    for index in tones.indices where !tones[index].level.isOver {
       let tone = tones[index]
-      let bend = Float(tone.patch.index / (2 * .pi))
+      let bend = Float(tone.recipe.index / (2 * .pi))
       for sample in stride(from: 0, to: span.count, by: SampleBuffer.vectorCount) {
         let modulation = SIMD8.sine(turns: .turns(tone.modulatorPhase, tone.modulatorStep, sample)) * bend
         let value = SIMD8.sine(turns: .turns(tone.phase, tone.step, sample) + modulation)
-        left[vector: sample] += value * tone.segment.vector(span.offset + sample) * tone.patch.level
+        output.values[vector: sample] += value * tone.segment.vector(span.offset + sample) * tone.recipe.level
       }
       tones[index].phase &+= tone.step &* UInt32(span.count)
       tones[index].modulatorPhase &+= tone.modulatorStep &* UInt32(span.count)
     }
-    addNoise(to: left, span)
+    if noise?.level.isOver == false { noise?.add(to: output.values, span) }
   }
+}
 
-  private mutating func addNoise(to output: UnsafeMutablePointer<Float>, _ span: Span) {
-    guard noise != nil else { return }
+extension DrumSound.Noise {
+  fileprivate mutating func add(to output: UnsafeMutablePointer<Float>, _ span: Span) {
     withUnsafeTemporaryAllocation(of: Float.self, capacity: ControlBlock.sampleCount) { buffer in
       // Safe: a span is no longer than a control block.
       let samples = buffer.baseAddress!
-      for index in 0..<span.count { samples[index] = noise!.random.signed() }
-      noise!.highPass.highPass(samples, count: span.count)
-      noise!.lowPass.lowPass(samples, count: span.count)
+      for index in 0..<span.count { samples[index] = random.signed() }
+      highPass.highPass(samples, count: span.count)
+      lowPass.lowPass(samples, count: span.count)
       for index in 0..<span.count {
-        output[index] += samples[index] * noise!.segment.value(span.offset + index) * noise!.patch.level
+        output[index] += samples[index] * (segment.value(span.offset + index) * recipe.level)
       }
     }
   }

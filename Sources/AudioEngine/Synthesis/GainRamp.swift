@@ -27,12 +27,11 @@ struct GainRamp {
   var isNeutral: Bool { target == 1 && age >= Self.sampleCount }
 
   /// In place, from the present on; `advance` comes after all that have this gain.
-  func apply(to samples: Channels, count: Int) {
+  func apply(to samples: Samples, count: Int) {
     guard !isNeutral else { return }
     for index in 0..<count {
       let gain = value(age + index)
-      samples.left[index] *= gain
-      samples.right[index] *= gain
+      samples[frame: index] *= gain
     }
   }
 

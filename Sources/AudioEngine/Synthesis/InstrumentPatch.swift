@@ -50,7 +50,6 @@ extension InstrumentPatch {
     }
   }
 
-  private typealias Oscillator = OscillatorSound.Patch.Oscillator
   private typealias Pair = ModulatedSound.Patch.Pair
 
   private static let pluck = InstrumentPatch(
@@ -123,41 +122,28 @@ extension InstrumentPatch {
   // MARK: - Oscillators
 
   private static let saw = InstrumentPatch(
-    source: .oscillators(
-      .init(oscillators: [
-        Oscillator(waveform: .saw, cents: -5, level: 0.5, pan: -0.5),
-        Oscillator(waveform: .saw, cents: 5, level: 0.5, pan: 0.5),
-      ])),
-    level: 0.2, envelope: .init(0.006, 1.5, 0.75, 0.25),
+    source: .oscillators(.init(waveform: .saw, spreadCents: 7, width: 0.6)),
+    level: 0.1, envelope: .init(0.006, 1.5, 0.75, 0.25),
     filter: Filter(hertz: 1_800, octaves: 2, shape: .init(0.005, 1.2, 0.15, 0.4), resonance: 1),
     isStereo: true)
 
   private static let square = InstrumentPatch(
-    source: .oscillators(.init(oscillators: [Oscillator(waveform: .square)], hasRandomPhases: false)),
+    source: .oscillators(.init(waveform: .square)),
     level: 0.2, envelope: .init(0.005, 1.5, 0.7, 0.2),
     filter: Filter(hertz: 1_600, octaves: 1.5, shape: .init(0.003, 0.9, 0.2, 0.4)))
 
   private static let triangle = InstrumentPatch(
-    source: .oscillators(
-      .init(
-        oscillators: [Oscillator(waveform: .triangle)], vibrato: .init(cents: 5), hasRandomPhases: false)),
+    source: .oscillators(.init(waveform: .triangle, vibrato: .init(cents: 5))),
     level: 0.3, envelope: .init(0.008, 2, 0.8, 0.25), filter: Filter(hertz: 4_000))
 
   private static let flute = InstrumentPatch(
     source: .oscillators(
-      .init(
-        oscillators: [Oscillator(waveform: .flute)], vibrato: .init(cents: 10, hertz: 4.8, delaySeconds: 0.3),
-        hasRandomPhases: false, noise: 0.05)),
+      .init(waveform: .flute, vibrato: .init(cents: 10, hertz: 4.8, delaySeconds: 0.3), noise: 0.05)),
     level: 0.3, envelope: .init(0.06, 1, 0.9, 0.2),
     filter: Filter(hertz: 2_600, tracking: 0.7, octaves: 0.8, shape: .init(0.05, 0.5, 0.3, 0.3)))
 
   private static let bass = InstrumentPatch(
-    source: .oscillators(
-      .init(
-        oscillators: [
-          Oscillator(waveform: .saw, level: 0.45), Oscillator(waveform: .sine, level: 0.9),
-          Oscillator(waveform: .square, ratio: 0.5, level: 0.12),
-        ], hasRandomPhases: false)),
+    source: .oscillators(.init(waveform: .warmSaw)),
     level: 0.3, envelope: .init(0.004, 3, 0.65, 0.15),
     filter: Filter(
       hertz: 700, tracking: 0.3, octaves: 2.2, shape: .init(0.003, 0.7, 0.1, 0.3), resonance: 1.1))
@@ -166,35 +152,22 @@ extension InstrumentPatch {
 
   private static let pad = InstrumentPatch(
     source: .oscillators(
-      .init(
-        oscillators: [
-          Oscillator(waveform: .saw, cents: -9, level: 0.35, pan: -0.8),
-          Oscillator(waveform: .saw, cents: -2, level: 0.35, pan: 0.3),
-          Oscillator(waveform: .saw, cents: 8, level: 0.35, pan: 0.8),
-          Oscillator(waveform: .sine, level: 0.4),
-        ], vibrato: .init(cents: 3, hertz: 0.7, delaySeconds: 0))),
-    level: 0.2, envelope: .init(0.7, 3, 0.9, 2.2),
+      .init(waveform: .warmSaw, spreadCents: 9, vibrato: .init(cents: 3, hertz: 0.7, delaySeconds: 0))),
+    level: 0.1, envelope: .init(0.7, 3, 0.9, 1.8),
     filter: Filter(hertz: 1_000, tracking: 0.4, octaves: 0.8, shape: .init(1.2, 6, 0.4, 2)), isStereo: true)
 
   private static let strings = InstrumentPatch(
     source: .oscillators(
       .init(
-        oscillators: [
-          Oscillator(waveform: .saw, cents: -6, level: 0.35, pan: -0.7),
-          Oscillator(waveform: .saw, cents: 1, level: 0.35, pan: -0.1),
-          Oscillator(waveform: .saw, cents: 7, level: 0.35, pan: 0.7),
-        ], vibrato: .init(cents: 7, hertz: 5.4, delaySeconds: 0.3), noise: 0.015)),
-    level: 0.2, envelope: .init(0.22, 2, 0.9, 0.8),
+        waveform: .saw, spreadCents: 7, vibrato: .init(cents: 7, hertz: 5.4, delaySeconds: 0.3), noise: 0.03)),
+    level: 0.1, envelope: .init(0.22, 2, 0.9, 0.8),
     filter: Filter(hertz: 2_400, tracking: 0.4, octaves: 0.5, shape: .init(0.3, 3, 0.5, 1)), isStereo: true)
 
   private static let choir = InstrumentPatch(
     source: .oscillators(
       .init(
-        oscillators: [
-          Oscillator(waveform: .vowel, cents: -7, level: 0.4, pan: -0.8),
-          Oscillator(waveform: .vowel, cents: 1, level: 0.4, pan: 0.1),
-          Oscillator(waveform: .vowel, cents: 8, level: 0.4, pan: 0.8),
-        ], vibrato: .init(cents: 13, hertz: 5.1, delaySeconds: 0.35), noise: 0.012)),
-    level: 0.2, envelope: .init(0.3, 2, 0.92, 0.9), filter: Filter(hertz: 4_500, tracking: 0.2),
+        waveform: .vowel, spreadCents: 8, vibrato: .init(cents: 13, hertz: 5.1, delaySeconds: 0.35),
+        noise: 0.03)),
+    level: 0.1, envelope: .init(0.3, 2, 0.92, 0.9), filter: Filter(hertz: 4_500, tracking: 0.2),
     isStereo: true)
 }

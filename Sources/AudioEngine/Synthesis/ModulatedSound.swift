@@ -19,7 +19,7 @@ struct ModulatedSound: SoundGenerator {
     var vibrato = Vibrato.Shape()
   }
 
-  private struct Pair {
+  fileprivate struct Pair {
     var carrierHertz: Double
     var modulatorHertz: Double
     var (carrierPhase, carrierStep, modulatorPhase, modulatorStep): (UInt32, UInt32, UInt32, UInt32)
@@ -41,21 +41,20 @@ struct ModulatedSound: SoundGenerator {
   private let isStereo: Bool
   private(set) var isOver = false
 
-  /// - Parameter brightness: factor of the modulation, from the velocity.
-  init(_ patch: Patch, isStereo: Bool, pitch: Int, brightness: Double, random: inout SplitMix64) {
+  init(_ patch: Patch, isStereo: Bool, stroke: Stroke, random: inout SplitMix64) {
     self.isStereo = isStereo
     vibrato = Vibrato(patch.vibrato, &random)
-    let hertz = PortableMath.hertz(pitch: Double(pitch))
+    let hertz = stroke.hertz
     // What is higher dies away faster and is less bent, as with real strings and bars.
-    let speed = PortableMath.exp2(Double(60 - pitch) / 30)
-    let calm = PortableMath.exp2(Double(60 - pitch) / 40)
+    let speed = PortableMath.exp2(Double(60 - stroke.pitch) / 30)
+    let calm = PortableMath.exp2(Double(60 - stroke.pitch) / 40)
     pairs = patch.pairs.compactMap { pair in
       let carrierHertz = hertz * pair.carrier * PortableMath.exp2(pair.cents / 1_200)
       let modulatorHertz = hertz * pair.modulator
       guard carrierHertz < Self.highestHertz else { return nil }
       // Side bands end about two modulators beyond the index (Carson's rule).
       let room = max(0, (Self.highestHertz - carrierHertz) / modulatorHertz - 2)
-      let index = min(pair.index * brightness * calm, room)
+      let index = min(pair.index * stroke.brightness * calm, room)
       let pan = PanGains(pair.pan)
       return Pair(
         carrierHertz: carrierHertz, modulatorHertz: modulatorHertz,
@@ -67,7 +66,7 @@ struct ModulatedSound: SoundGenerator {
   }
 
   mutating func setControls(_ samples: Int) {
-    let factor = vibrato.next(samples)
+    let factor = 1 + vibrato.next(samples)
     isOver = true
     for index in pairs.indices {
       pairs[index].carrierStep = phaseStep(hertz: pairs[index].carrierHertz * factor)
@@ -78,22 +77,45 @@ struct ModulatedSound: SoundGenerator {
     }
   }
 
-  mutating func add(to left: UnsafeMutablePointer<Float>, _ right: UnsafeMutablePointer<Float>, _ span: Span)
-  {
-    for index in pairs.indices {
-      let pair = pairs[index]
-      for sample in stride(from: 0, to: span.count, by: SampleBuffer.vectorCount) {
-        let modulation =
-          SIMD8.sine(turns: .turns(pair.modulatorPhase, pair.modulatorStep, sample))
-          * (pair.indexSegment.vector(span.offset + sample) * pair.indexGain)
-        let value =
-          SIMD8.sine(turns: .turns(pair.carrierPhase, pair.carrierStep, sample) + modulation)
-          * pair.levelSegment.vector(span.offset + sample)
-        left[vector: sample] += value * pair.left
-        if isStereo { right[vector: sample] += value * pair.right }
+  mutating func add(to output: Samples, _ span: Span) {
+    for index in pairs.indices where !pairs[index].level.isOver {
+      if isStereo {
+        pairs[index].addFrames(to: output.values, span)
+      } else {
+        pairs[index].add(to: output.values, span)
       }
-      pairs[index].carrierPhase &+= pair.carrierStep &* UInt32(span.count)
-      pairs[index].modulatorPhase &+= pair.modulatorStep &* UInt32(span.count)
+      pairs[index].carrierPhase &+= pairs[index].carrierStep &* UInt32(span.count)
+      pairs[index].modulatorPhase &+= pairs[index].modulatorStep &* UInt32(span.count)
+    }
+  }
+}
+
+extension ModulatedSound.Pair {
+  /// Eight samples from `sample` on.
+  @inline(__always)
+  private func vector(_ sample: Int, _ span: Span) -> SIMD8<Float> {
+    let modulation =
+      SIMD8.sine(turns: .turns(modulatorPhase, modulatorStep, sample))
+      * (indexSegment.vector(span.offset + sample) * indexGain)
+    return SIMD8.sine(turns: .turns(carrierPhase, carrierStep, sample) + modulation)
+      * levelSegment.vector(span.offset + sample)
+  }
+
+  fileprivate func add(to output: UnsafeMutablePointer<Float>, _ span: Span) {
+    for sample in stride(from: 0, to: span.count, by: SampleBuffer.vectorCount) {
+      output[vector: sample] += vector(sample, span) * left
+    }
+  }
+
+  fileprivate func addFrames(to output: UnsafeMutablePointer<Float>, _ span: Span) {
+    let gains = SIMD8(left, right, left, right, left, right, left, right)
+    for sample in stride(from: 0, to: span.count, by: SampleBuffer.vectorCount) {
+      let values = vector(sample, span)
+      let (low, high) = (values.lowHalf, values.highHalf)
+      let first = SIMD8(low.x, low.x, low.y, low.y, low.z, low.z, low.w, low.w)
+      let second = SIMD8(high.x, high.x, high.y, high.y, high.z, high.z, high.w, high.w)
+      output[vector: 2 * sample] += first * gains
+      output[vector: 2 * sample + SampleBuffer.vectorCount] += second * gains
     }
   }
 }

@@ -1,97 +1,93 @@
-/// Band-limited oscillators, side by side.
+/// A band-limited oscillator, or three of them side by side.
 struct OscillatorSound: SoundGenerator {
   struct Patch {
-    struct Oscillator {
-      var waveform: Waveform
-      var ratio = 1.0
-      var cents = 0.0
-      var level: Float = 1
-      /// −1, left, to 1, right; not for instruments of one channel.
-      var pan: Double = 0
-    }
-
-    var oscillators: [Oscillator]
+    var waveform: Waveform
+    /// What the left one is lower and the right one higher than the middle one; for stereo instruments.
+    var spreadCents = 0.0
+    /// 0, all three in the middle, to 1.
+    var width = 0.8
     var vibrato = Vibrato.Shape()
-    /// Each oscillator begins anywhere in its period; otherwise all at its beginning, as a plucked sound does.
-    var hasRandomPhases = true
     /// Breath or bow, beside the oscillators.
     var noise: Float = 0
   }
 
   private struct Oscillator {
-    var table: Wavetable
-    var hertz: Double
+    let table: Wavetable
+    let hertz: Double
     var phase: UInt32
     var step: UInt32 = 0
-    var left: Float
-    var right: Float
-    var vibrato: Vibrato
+
+    init(_ patch: Patch, hertz: Double, phase: UInt32) {
+      table = patch.waveform.table(hertz: hertz)
+      self.hertz = hertz
+      self.phase = phase
+    }
   }
 
-  private var oscillators: [Oscillator]
   private let isStereo: Bool
-  private let noiseLevel: Float
+  private var left: Oscillator
+  private var middle: Oscillator
+  private var right: Oscillator
+  /// Of the left oscillator in the left channel, and in the right one.
+  private let near: Float
+  private let far: Float
+  private var vibrato: Vibrato
+  private let noise: Float
   private var random: SplitMix64
 
   let isOver = false
 
-  init(_ patch: Patch, isStereo: Bool, pitch: Int, random: inout SplitMix64) {
+  init(_ patch: Patch, isStereo: Bool, stroke: Stroke, random: inout SplitMix64) {
     self.isStereo = isStereo
-    noiseLevel = patch.noise
-    oscillators = patch.oscillators.map { oscillator in
-      let hertz =
-        PortableMath.hertz(pitch: Double(pitch)) * oscillator.ratio
-        * PortableMath.exp2(oscillator.cents / 1_200)
-      let pan = PanGains(oscillator.pan)
-      let phase = UInt32(truncatingIfNeeded: random.next())
-      return Oscillator(
-        table: oscillator.waveform.table(hertz: hertz), hertz: hertz,
-        phase: patch.hasRandomPhases ? phase : 0,
-        left: oscillator.level * (isStereo ? pan.left : 1), right: oscillator.level * pan.right,
-        vibrato: Vibrato(patch.vibrato, &random))
-    }
+    let spread = PortableMath.exp2(patch.spreadCents / 1_200)
+    let phase = { (random: inout SplitMix64) in UInt32(truncatingIfNeeded: random.next()) }
+    left = Oscillator(patch, hertz: stroke.hertz / spread, phase: phase(&random))
+    // A single one begins at nought, as what is struck does; three begin anywhere in their periods.
+    middle = Oscillator(patch, hertz: stroke.hertz, phase: isStereo ? phase(&random) : 0)
+    right = Oscillator(patch, hertz: stroke.hertz * spread, phase: phase(&random))
+    let pan = PanGains(-patch.width)
+    (near, far) = (pan.left, pan.right)
+    vibrato = Vibrato(patch.vibrato, &random)
+    noise = patch.noise
     self.random = SplitMix64(state: random.next())
   }
 
   mutating func setControls(_ samples: Int) {
-    for index in oscillators.indices {
-      let factor = oscillators[index].vibrato.next(samples)
-      oscillators[index].step = phaseStep(hertz: oscillators[index].hertz * factor)
-    }
+    let change = vibrato.next(samples)
+    middle.step = phaseStep(hertz: middle.hertz * (1 + change))
+    guard isStereo else { return }
+    left.step = phaseStep(hertz: left.hertz * (1 - 0.6 * change))
+    right.step = phaseStep(hertz: right.hertz * (1 + 0.4 * change))
   }
 
-  mutating func add(to left: UnsafeMutablePointer<Float>, _ right: UnsafeMutablePointer<Float>, _ span: Span)
-  {
-    for index in oscillators.indices {
-      let oscillator = oscillators[index]
-      if isStereo {
-        oscillator.table.add(
-          to: left, right, count: span.count, phase: oscillator.phase, step: oscillator.step,
-          gains: SIMD2(oscillator.left, oscillator.right))
-      } else {
-        oscillator.table.add(
-          to: left, count: span.count, phase: oscillator.phase, step: oscillator.step, gain: oscillator.left)
-      }
-      oscillators[index].phase &+= oscillator.step &* UInt32(span.count)
-    }
-    guard noiseLevel > 0 else { return }
+  mutating func add(to output: Samples, _ span: Span) {
+    if isStereo { addThree(to: output, span.count) } else { addOne(to: output.values, span.count) }
+    guard noise > 0 else { return }
     for index in 0..<span.count {
-      let value = noiseLevel * random.signed()
-      left[index] += value
-      if isStereo { right[index] += value }
+      let value = noise * random.signed()
+      if isStereo { output[frame: index] += value } else { output.values[index] += value }
     }
   }
-}
 
-/// The shares of left and right, of equal power wherever it is; 1 and 1 in the middle.
-struct PanGains {
-  var left: Float
-  var right: Float
+  private mutating func addOne(to output: UnsafeMutablePointer<Float>, _ count: Int) {
+    var phase = middle.phase
+    for index in 0..<count {
+      output[index] += middle.table.value(phase)
+      phase &+= middle.step
+    }
+    middle.phase = phase
+  }
 
-  /// - Parameter pan: −1, left, to 1, right.
-  init(_ pan: Double) {
-    let turns = (pan + 1) / 8
-    left = Float(PortableMath.cosine(turns: turns) * 2.0.squareRoot())
-    right = Float(PortableMath.sine(turns: turns) * 2.0.squareRoot())
+  private mutating func addThree(to output: Samples, _ count: Int) {
+    var phases = (left.phase, middle.phase, right.phase)
+    let steps = (left.step, middle.step, right.step)
+    let tables = (left.table, middle.table, right.table)
+    let (toLeft, toRight) = (SIMD2(near, far), SIMD2(far, near))
+    for index in 0..<count {
+      let values = (tables.0.value(phases.0), tables.1.value(phases.1), tables.2.value(phases.2))
+      output[frame: index] += (toLeft * values.0 + toRight * values.2) + values.1
+      phases = (phases.0 &+ steps.0, phases.1 &+ steps.1, phases.2 &+ steps.2)
+    }
+    (left.phase, middle.phase, right.phase) = phases
   }
 }

@@ -1,89 +1,87 @@
 import WireProtocol
 
 /// One of a score's voices while the score is rendered.
-final class Part {
-  let voice: Score.Voice
-  let isStereo: Bool
-  /// Its loudness on either side.
-  let gains: (left: Float, right: Float)
-  /// Of its role among all.
-  let roleIndex: Int
+struct Part {
+  let settings: PartSettings
+  var schedule: PartSchedule
+  private let patch: InstrumentPatch
   private let seed: UInt64
-  /// By start.
-  private let notes: [Score.Note]
-  /// Of the next note to begin.
-  private var index = 0
-  /// What its notes' starts are counted from, in the renderer's samples.
-  private var origin: Int
-  /// In the order of their beginning.
-  private(set) var sounding: [SoundingNote] = []
+  // Of these, the instrument's kind only has notes.
+  private var oscillators = NoteGroup<OscillatorSound>()
+  private var modulated = NoteGroup<ModulatedSound>()
+  private var strings = NoteGroup<StringSound>()
+  private var drums = NoteGroup<DrumSound>()
 
-  /// - Parameters:
-  ///   - notes: of this voice only.
-  ///   - origin: the renderer's position of the score's first sample.
-  ///   - start: no note begins before it.
-  init(_ voice: Score.Voice, notes: [Score.Note], seed: UInt64, origin: Int, start: Int) {
-    self.voice = voice
+  /// - Parameter seed: of the randomness in its sound.
+  init(_ voice: Score.Voice, _ schedule: PartSchedule, seed: UInt64) {
+    var patch = InstrumentPatch.of(voice.instrument)
+    if let hertz = voice.cutoffHertz {
+      patch.filter = patch.filter ?? InstrumentPatch.Filter(hertz: hertz)
+      patch.filter?.hertz = hertz
+      patch.filter?.tracking = 0
+    }
+    self.patch = patch
+    settings = PartSettings(voice, isStereo: patch.isStereo)
+    self.schedule = schedule
     self.seed = seed
-    self.origin = origin
-    isStereo = InstrumentPatch.of(voice.instrument).isStereo
-    let pan = PanGains(voice.pan)
-    gains = (pan.left * Float(voice.gain), pan.right * Float(voice.gain))
-    roleIndex = Score.Role.allCases.firstIndex(of: voice.role)!
-    let order = notes.indices.sorted { (notes[$0].start, $0) < (notes[$1].start, $1) }
-    self.notes = order.map { notes[$0] }
-    skip(to: start)
   }
 
-  private func skip(to start: Int) {
-    if let loop = voice.loop, start > origin, !notes.isEmpty { origin += (start - origin) / loop * loop }
-    while let next = nextStart, next < start { advance() }
-  }
-
-  /// Where its next note begins; nil after the last.
-  var nextStart: Int? { index < notes.count ? origin + notes[index].start : nil }
+  /// Whether no note sounds.
+  var isSilent: Bool { oscillators.isEmpty && modulated.isEmpty && strings.isEmpty && drums.isEmpty }
 
   /// Whether nothing of it is or will be heard.
-  var isOver: Bool { sounding.isEmpty && nextStart == nil }
+  var isOver: Bool { isSilent && schedule.nextStart == nil }
 
-  private func advance() {
-    index += 1
-    if index == notes.count, let loop = voice.loop {
-      index = 0
-      origin += loop
+  /// Where the notes that sound began, in their order; nil for one that gives its place to another.
+  var soundingStarts: [Int?] { oscillators.starts + modulated.starts + strings.starts + drums.starts }
+
+  /// Begins the schedule's next note.
+  mutating func beginNote() {
+    let note = schedule.takeNote()
+    // Of its place in the music: the same note sounds the same in a score that another has joined.
+    let place = UInt64(note.start) &* 0xD605_1A21_4C5D_3E6B ^ UInt64(note.pitch) &* 0xA24B_AED4_963E_E407
+    var random = SplitMix64(state: seed ^ place)
+    let stroke = Stroke(pitch: note.pitch, velocity: note.velocity)
+    let isStereo = patch.isStereo
+    switch patch.source {
+    case .oscillators(let source):
+      let sound = OscillatorSound(source, isStereo: isStereo, stroke: stroke, random: &random)
+      oscillators.append(sounding(sound, note, stroke))
+    case .modulated(let source):
+      let sound = ModulatedSound(source, isStereo: isStereo, stroke: stroke, random: &random)
+      modulated.append(sounding(sound, note, stroke))
+    case .string: strings.append(sounding(StringSound(stroke: stroke, random: &random), note, stroke))
+    case .drums: drums.append(sounding(DrumSound(stroke: stroke, random: &random), note, stroke))
     }
   }
 
-  /// How many of its notes begin at `position`.
-  func startCount(at position: Int) -> Int {
-    notes[index...].prefix { origin + $0.start == position }.count
+  private func sounding<Sound>(_ sound: Sound, _ note: Score.Note, _ stroke: Stroke) -> SoundingNote<Sound> {
+    SoundingNote(sound, start: note.start, end: note.start + note.length, stroke: stroke, patch: patch)
   }
 
-  /// Passes a note by that would not be heard.
-  func skipNote() { advance() }
-
-  func beginNote() {
-    let note = notes[index]
-    let sound = SoundingNote(
-      note, start: origin + note.start, instrument: voice.instrument, cutoffHertz: voice.cutoffHertz,
-      seed: seed)
-    let samples = ControlBlock.sampleCount - sound.start % ControlBlock.sampleCount
-    sound.setControls(at: sound.start, samples: samples)
-    sounding.append(sound)
-    advance()
+  /// Lets one of the sounding notes go.
+  mutating func cutNote(_ index: Int) {
+    switch patch.source {
+    case .oscillators: oscillators.cut(index)
+    case .modulated: modulated.cut(index)
+    case .string: strings.cut(index)
+    case .drums: drums.cut(index)
+    }
   }
 
   /// Sets the control values of all its notes; those that are over are forgotten.
-  func setControls(at position: Int) {
-    sounding.removeAll { $0.isOver }
-    for note in sounding { note.setControls(at: position, samples: ControlBlock.sampleCount) }
+  mutating func setControls(at position: Int) {
+    oscillators.setControls(at: position)
+    modulated.setControls(at: position)
+    strings.setControls(at: position)
+    drums.setControls(at: position)
   }
 
-  func add(to output: Channels, through scratch: Channels, at position: Int, _ span: Span) {
-    for note in sounding {
-      // A note that began within the control block has had its settings since then.
-      let offset = min(span.offset, position - note.start)
-      note.add(to: output, through: scratch, Span(offset: offset, count: span.count))
-    }
+  /// Adds the next samples of all its notes.
+  mutating func add(to output: Samples, through scratch: Samples, at position: Int, _ span: Span) {
+    oscillators.add(to: output, through: scratch, at: position, span)
+    modulated.add(to: output, through: scratch, at: position, span)
+    strings.add(to: output, through: scratch, at: position, span)
+    drums.add(to: output, through: scratch, at: position, span)
   }
 }

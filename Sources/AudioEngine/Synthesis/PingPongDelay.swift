@@ -1,15 +1,15 @@
 /// Repeats that go from side to side, each duller than the last.
 struct PingPongDelay: ~Copyable {
-  /// Of a one-pole low-pass, about 4 kHz.
+  /// Of a one-pole low-pass, about 6 kHz.
   private static let dulling: Float = 0.6
+  /// Keeps the repeats from growing so small that a processor computes them slowly.
   private static let floor: Float = 1e-18
   private static let level: Float = 0.7
 
   private let delay: Int
   private let feedback: Float
-  private var left: DelayLine
-  private var right: DelayLine
-  private var (dullLeft, dullRight): (Float, Float) = (0, 0)
+  private var line: DelayLine
+  private var dulled = SIMD2<Float>.zero
 
   /// - Parameters:
   ///   - delay: in samples, from a sound to its first repeat, and from each to the next.
@@ -17,19 +17,19 @@ struct PingPongDelay: ~Copyable {
   init(delay: Int, feedback: Double) {
     self.delay = delay
     self.feedback = Float(feedback)
-    left = DelayLine(count: delay)
-    right = DelayLine(count: delay)
+    line = DelayLine(count: delay)
   }
 
   /// Adds the repeats of `input` to `output`.
-  mutating func add(_ input: Channels, to output: Channels, _ span: Span) {
+  mutating func add(_ input: Samples, to output: Samples, _ span: Span) {
+    var dulled = dulled
     for index in 0..<span.count {
-      dullLeft += Self.dulling * (left.read(delay) - dullLeft) + Self.floor
-      dullRight += Self.dulling * (right.read(delay) - dullRight) + Self.floor
-      output.left[index] += Self.level * dullLeft
-      output.right[index] += Self.level * dullRight
-      left.write(0.5 * (input.left[index] + input.right[index]) + feedback * dullRight)
-      right.write(feedback * dullLeft)
+      dulled += Self.dulling * (line.read(delay) - dulled) + Self.floor
+      output[frame: index] += Self.level * dulled
+      // The first repeat is on the left.
+      let frame = input[frame: index]
+      line.write(SIMD2(0.5 * (frame.x + frame.y) + feedback * dulled.y, feedback * dulled.x))
     }
+    self.dulled = dulled
   }
 }

@@ -5,7 +5,10 @@ import WireProtocol
 struct Reverb: ~Copyable {
   /// In samples, of the largest room; all prime, so that no two echoes coincide.
   private static let lengths = [1_447.0, 1_783, 2_089, 2_477, 2_903, 3_313, 3_761, 4_273]
-  private static let lineSizeLog2 = 13
+  /// A power of two above the longest.
+  private static let lineCount = 8_192
+  /// The lines' beginning once more behind their end, so that a span is read in one piece.
+  private static let mirroredCount = 2 * ControlBlock.sampleCount
   /// At this frequency the room reverberates half as long as at the lows.
   private static let dullHertz = 5_000.0
   /// Low notes would make it muddy; below about 120 Hz less and less is let in.
@@ -19,23 +22,20 @@ struct Reverb: ~Copyable {
   private static let level = 0.7
 
   // Safe: allocated in `init`, reached through this one owner only, freed in `deinit`. One vector a sample holds
-  // all eight lines; every index is masked to its size.
+  // all eight lines; where a span begins is masked to the lines' size, and a span is shorter than what is mirrored.
   private let memory: UnsafeMutablePointer<SIMD8<Float>>
-  private let mask = (1 << lineSizeLog2) - 1
   private var end = 0
-  private var earlyLeft = Diffuser(delay: 149)
-  private var earlyRight = Diffuser(delay: 163)
-  private var lateLeft = Diffuser(delay: 389)
-  private var lateRight = Diffuser(delay: 421)
+  private var early = Diffuser(delay: 163)
+  private var late = Diffuser(delay: 421)
   private let lengths: [Double]
   private let gains: SIMD8<Float>
   private let dulling: SIMD8<Float>
   private let wetLevel: Float
   private var dulled = SIMD8<Float>.zero
+  private var thinned = SIMD2<Float>.zero
   private var wholeDelays = [Int](repeating: 1, count: 8)
   private var fractions = SIMD8<Float>.zero
   private var fractionSlopes = SIMD8<Float>.zero
-  private var (thinLeft, thinRight): (Float, Float) = (0, 0)
 
   /// - Parameter seconds: until it is 60 dB down.
   init(seconds: Double) {
@@ -45,11 +45,11 @@ struct Reverb: ~Copyable {
     let gains = lengths.map { PortableMath.decay(seconds: seconds, samples: $0) }
     self.gains = SIMD8(gains.map { Float($0) })
     dulling = SIMD8(gains.map { Float(Self.dulling($0)) })
-    // What is in the lines after many turns is more, the longer they last.
+    // The longer the lines last, the more is in them.
     let kept = gains.reduce(0) { $0 + $1 * $1 } / 8
     wetLevel = Float(Self.level * (1 - kept).squareRoot())
-    memory = .allocate(capacity: mask + 1)
-    memory.initialize(repeating: .zero, count: mask + 1)
+    memory = .allocate(capacity: Self.lineCount + Self.mirroredCount)
+    memory.initialize(repeating: .zero, count: Self.lineCount + Self.mirroredCount)
   }
 
   deinit { memory.deallocate() }
@@ -79,46 +79,57 @@ struct Reverb: ~Copyable {
   }
 
   /// Adds the room of `input` to `output`; `input` is used up.
-  mutating func add(_ input: Channels, to output: Channels, _ span: Span) {
+  mutating func add(_ input: Samples, to output: Samples, _ span: Span) {
     for index in 0..<span.count {
-      thinLeft += Self.lowCut * (input.left[index] - thinLeft) + Self.floor
-      thinRight += Self.lowCut * (input.right[index] - thinRight) + Self.floor
-      input.left[index] -= thinLeft
-      input.right[index] -= thinRight
+      thinned += Self.lowCut * (input[frame: index] - thinned) + Self.floor
+      input[frame: index] -= thinned
     }
-    earlyLeft.apply(input.left, count: span.count)
-    earlyRight.apply(input.right, count: span.count)
-    lateLeft.apply(input.left, count: span.count)
-    lateRight.apply(input.right, count: span.count)
+    early.apply(to: input, count: span.count)
+    late.apply(to: input, count: span.count)
+    addLines(input, to: output, span)
+  }
+
+  private mutating func addLines(_ input: Samples, to output: Samples, _ span: Span) {
+    let (gains, dulling, wetLevel) = (gains, dulling, wetLevel)
+    let (fractions, slopes) = (fractions, fractionSlopes)
+    let (p0, p1, p2, p3) = (place(0), place(1), place(2), place(3))
+    let (p4, p5, p6, p7) = (place(4), place(5), place(6), place(7))
     var dulled = dulled
-    var end = end
-    let gains = gains
-    let dulling = dulling
-    wholeDelays.withUnsafeBufferPointer { delays in
-      for index in 0..<span.count {
-        var near = SIMD8<Float>.zero
-        var far = SIMD8<Float>.zero
-        for line in 0..<8 {
-          near[line] = memory[(end - delays[line]) & mask][line]
-          far[line] = memory[(end - delays[line] - 1) & mask][line]
-        }
-        let fraction = fractions + Float(span.offset + index) * fractionSlopes
-        let out = near + fraction * (far - near)
-        dulled = out + dulling * (dulled - out)
-        let left = dulled.lowHalf
-        let right = dulled.highHalf
-        output.left[index] += wetLevel * ((left.x - left.y) + (left.z - left.w))
-        output.right[index] += wetLevel * ((right.x - right.y) + (right.z - right.w))
-        // A Householder reflection keeps the energy and mixes every line into every other.
-        let halves = left + right
-        let shared = 0.25 * ((halves.x + halves.y) + (halves.z + halves.w))
-        let (l, r) = (input.left[index], input.right[index])
-        memory[end] = gains * (dulled - shared) + (SIMD8(l, l, l, -l, r, -r, r, r) * 0.5 + Self.floor)
-        end = (end + 1) & mask
-      }
+    // Of each line, a sample older than the first.
+    var far = SIMD8(p0[-8], p1[-8], p2[-8], p3[-8], p4[-8], p5[-8], p6[-8], p7[-8])
+    for index in 0..<span.count {
+      let i = 8 * index
+      let near = SIMD8(p0[i], p1[i], p2[i], p3[i], p4[i], p5[i], p6[i], p7[i])
+      let fraction = fractions + Float(span.offset + index) * slopes
+      let out = near + fraction * (far - near)
+      far = near
+      dulled = out + dulling * (dulled - out)
+      let (first, second) = (dulled.lowHalf, dulled.highHalf)
+      output[frame: index] +=
+        wetLevel
+        * SIMD2((first.x - first.y) + (first.z - first.w), (second.x - second.y) + (second.z - second.w))
+      // A Householder reflection keeps the energy and mixes every line into every other.
+      let halves = first + second
+      let shared = 0.25 * ((halves.x + halves.y) + (halves.z + halves.w))
+      let frame = 0.5 * input[frame: index] + Self.floor
+      let fed = SIMD8(frame.x, frame.x, frame.x, -frame.x, frame.y, -frame.y, frame.y, frame.y)
+      write(gains * (dulled - shared) + fed)
     }
     self.dulled = dulled
-    self.end = end
+  }
+
+  /// Where a line's next sample is; those that follow are eight values apart.
+  private func place(_ line: Int) -> UnsafePointer<Float> {
+    // One behind the beginning, so that there is an older one.
+    let index = ((end - wholeDelays[line] - 1) & (Self.lineCount - 1)) + 1
+    return UnsafeRawPointer(memory + index).assumingMemoryBound(to: Float.self) + line
+  }
+
+  @inline(__always)
+  private mutating func write(_ values: SIMD8<Float>) {
+    memory[end] = values
+    if end < Self.mirroredCount { memory[end + Self.lineCount] = values }
+    end = (end + 1) & (Self.lineCount - 1)
   }
 }
 
@@ -135,12 +146,12 @@ private struct Diffuser: ~Copyable {
     line = DelayLine(count: delay)
   }
 
-  mutating func apply(_ samples: UnsafeMutablePointer<Float>, count: Int) {
+  mutating func apply(to samples: Samples, count: Int) {
     for index in 0..<count {
       let late = line.read(delay)
-      let fed = samples[index] + Self.share * late
+      let fed = samples[frame: index] + Self.share * late
       line.write(fed)
-      samples[index] = late - Self.share * fed
+      samples[frame: index] = late - Self.share * fed
     }
   }
 }

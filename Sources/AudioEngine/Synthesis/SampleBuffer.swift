@@ -16,8 +16,6 @@ struct SampleBuffer: ~Copyable {
   deinit { base.deallocate() }
 
   static let vectorCount = 8
-
-  func clear(_ count: Int) { base.update(repeating: 0, count: min(self.count, count)) }
 }
 
 extension UnsafeMutablePointer<Float> {
@@ -29,78 +27,23 @@ extension UnsafeMutablePointer<Float> {
   }
 }
 
-/// Left and right, for the time of one call.
-struct Channels {
-  let left: UnsafeMutablePointer<Float>
-  let right: UnsafeMutablePointer<Float>
+/// Samples for the time of one call: one value each, or left and right by turns.
+struct Samples {
+  let values: UnsafeMutablePointer<Float>
+  let channelCount: Int
 
-  func clear(_ count: Int) {
-    // Whole vectors: loops run over the end.
-    let count = (count + SampleBuffer.vectorCount - 1) / SampleBuffer.vectorCount * SampleBuffer.vectorCount
-    left.update(repeating: 0, count: count)
-    right.update(repeating: 0, count: count)
+  /// Whole vectors of it are silenced: loops run over the end.
+  func clear(_ sampleCount: Int) {
+    let count = sampleCount * channelCount + SampleBuffer.vectorCount - 1
+    values.update(repeating: 0, count: count / SampleBuffer.vectorCount * SampleBuffer.vectorCount)
   }
 
-  func copyLeftToRight(_ count: Int) { right.update(from: left, count: count) }
-
-  func add(to other: Channels, _ leftGain: Float, _ rightGain: Float, _ count: Int) {
-    for index in stride(from: 0, to: count, by: SampleBuffer.vectorCount) {
-      other.left[vector: index] += left[vector: index] * leftGain
-      other.right[vector: index] += right[vector: index] * rightGain
+  /// Left and right of one sample.
+  @inline(__always)
+  subscript(frame index: Int) -> SIMD2<Float> {
+    get { UnsafeRawPointer(values + 2 * index).loadUnaligned(as: SIMD2<Float>.self) }
+    nonmutating set {
+      UnsafeMutableRawPointer(values + 2 * index).storeBytes(of: newValue, as: SIMD2<Float>.self)
     }
   }
-}
-
-/// Two channels' samples.
-struct StereoBuffer: ~Copyable {
-  private let left: SampleBuffer
-  private let right: SampleBuffer
-
-  init(count: Int) {
-    left = SampleBuffer(count: count)
-    right = SampleBuffer(count: count)
-  }
-
-  var channels: Channels { Channels(left: left.base, right: right.base) }
-}
-
-/// What the control rate is, and where in it a sound is.
-enum ControlBlock {
-  /// Samples between two settings of what changes slowly (envelopes, filters, vibrato), counted from the
-  /// score's first: 0.67 ms, too short for a step to be heard.
-  static let sampleCount = 32
-}
-
-/// Samples that are rendered in one go: within one control block, and in which no note begins.
-struct Span {
-  /// Samples between the control values' last setting and the first of these.
-  var offset: Int
-  var count: Int
-}
-
-/// A value that runs straight from one setting to the next.
-struct Segment {
-  var start: Float
-  var slope: Float
-
-  static let zero = Segment(start: 0, slope: 0)
-
-  init(start: Float, slope: Float) {
-    self.start = start
-    self.slope = slope
-  }
-
-  init(from start: Float, to end: Float, samples: Int) {
-    self.init(start: start, slope: (end - start) / Float(samples))
-  }
-
-  /// Of eight samples from `offset` on.
-  @inline(__always)
-  func vector(_ offset: Int) -> SIMD8<Float> {
-    SIMD8<Float>(repeating: start) + (Float(offset) + SIMD8<Float>(0, 1, 2, 3, 4, 5, 6, 7))
-      * SIMD8<Float>(repeating: slope)
-  }
-
-  @inline(__always)
-  func value(_ offset: Int) -> Float { start + Float(offset) * slope }
 }

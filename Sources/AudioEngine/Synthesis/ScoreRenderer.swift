@@ -41,10 +41,10 @@ package struct ScoreRenderer: ~Copyable {
 
   private mutating func insert(_ score: Score, at origin: Int) {
     for (index, voice) in score.voices.enumerated() {
-      let part = Part(
-        voice, notes: score.notes.filter { $0.voice == index }, seed: UInt64(score.seed), origin: origin,
-        start: position)
-      if !part.isOver { parts.append(part) }
+      let schedule = PartSchedule(
+        score.notes.filter { $0.voice == index }, loop: voice.loop, origin: origin, start: position)
+      guard schedule.nextStart != nil else { continue }
+      parts.append(Part(voice, schedule, seed: UInt64(score.seed)))
     }
     findNextStart()
   }
@@ -61,7 +61,6 @@ package struct ScoreRenderer: ~Copyable {
 
   /// Appends `frameCount` samples of left and right by turns, each −1 to 1.
   package mutating func render(_ frameCount: Int, into buffer: inout [Float]) {
-    buffer.reserveCapacity(buffer.count + 2 * frameCount)
     let end = position + frameCount
     while position < end {
       if position % ControlBlock.sampleCount == 0 { setControls() }
@@ -69,24 +68,23 @@ package struct ScoreRenderer: ~Copyable {
       let blockEnd = (position / ControlBlock.sampleCount + 1) * ControlBlock.sampleCount
       let spanEnd = min(end, blockEnd, nextStart)
       render(Span(offset: position % ControlBlock.sampleCount, count: spanEnd - position))
-      for index in 0..<spanEnd - position {
-        buffer.append(mixer.output.left[index])
-        buffer.append(mixer.output.right[index])
-      }
+      buffer.append(
+        contentsOf: UnsafeBufferPointer(start: mixer.output.values, count: 2 * (spanEnd - position)))
       position = spanEnd
     }
   }
 
   private mutating func setControls() {
-    for part in parts { part.setControls(at: position) }
+    for index in parts.indices { parts[index].setControls(at: position) }
     parts.removeAll { $0.isOver }
     mixer.setControls(at: position)
   }
 
   private mutating func render(_ span: Span) {
     mixer.clear(span.count)
-    for part in parts where !part.sounding.isEmpty {
-      mixer.add(part, at: position, roleGain: roleGains[part.roleIndex], span)
+    for index in parts.indices where !parts[index].isSilent {
+      let roleGain = roleGains[parts[index].settings.roleIndex]
+      mixer.add(&parts[index], at: position, roleGain: roleGain, span)
     }
     mixer.addEffects(span)
     fade(span.count)
@@ -104,8 +102,7 @@ package struct ScoreRenderer: ~Copyable {
     for index in 0..<count {
       let rest = length - position - index
       let gain = max(0, min(1, Float(rest) / Float(fadeCount)))
-      mixer.output.left[index] *= gain
-      mixer.output.right[index] *= gain
+      mixer.output[frame: index] *= gain
     }
   }
 }
@@ -114,36 +111,35 @@ package struct ScoreRenderer: ~Copyable {
 
 extension ScoreRenderer {
   private mutating func findNextStart() {
-    nextStart = parts.reduce(Int.max) { min($0, $1.nextStart ?? .max) }
+    nextStart = parts.reduce(Int.max) { min($0, $1.schedule.nextStart ?? .max) }
   }
 
   /// Begins the notes whose first sample is the next, within the polyphony.
   private mutating func beginNotes() {
-    var dueCount = parts.reduce(0) { $0 + $1.startCount(at: position) }
-    var playing = parts.flatMap(\.sounding).filter { !$0.isCut }
-    var cutCount = parts.reduce(0) { $0 + $1.sounding.count } - playing.count
-    playing.sort { $0.start < $1.start }
-    var victims = playing[...]
+    var dueCount = parts.reduce(0) { $0 + $1.schedule.startCount(at: position) }
+    let sounding = parts.indices.flatMap { part in
+      parts[part].soundingStarts.enumerated().map { (part: part, note: $0.offset, start: $0.element) }
+    }
+    // In the order in which they give their places; of those that began at once, the first part's is the first.
+    var playing = sounding.filter { $0.start != nil }.sorted { $0.start! < $1.start! }[...]
+    var cutCount = sounding.count - playing.count
     var playingCount = playing.count
-    for part in parts {
-      while part.nextStart == position {
+    for part in parts.indices {
+      while parts[part].schedule.nextStart == position {
         // Of more than can sound, the last do.
         let isHeard = dueCount <= Self.maximumPolyphony
         dueCount -= 1
-        guard isHeard else {
-          part.skipNote()
+        guard isHeard, playingCount < Self.maximumPolyphony || cutCount < Self.maximumCutNotes else {
+          _ = parts[part].schedule.takeNote()
           continue
         }
         if playingCount == Self.maximumPolyphony {
-          guard cutCount < Self.maximumCutNotes else {
-            part.skipNote()
-            continue
-          }
-          victims.removeFirst().cut()
+          let victim = playing.removeFirst()
+          parts[victim.part].cutNote(victim.note)
           cutCount += 1
           playingCount -= 1
         }
-        part.beginNote()
+        parts[part].beginNote()
         playingCount += 1
       }
     }

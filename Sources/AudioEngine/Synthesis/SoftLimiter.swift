@@ -13,21 +13,19 @@ struct SoftLimiter {
   private var slow = SIMD2<Float>.zero
 
   /// In place; every sample is −1 to 1 afterwards.
-  mutating func apply(to samples: Channels, count: Int) {
+  mutating func apply(to samples: Samples, count: Int) {
     var (level, slow) = (level, slow)
     for index in 0..<count {
-      let dry = SIMD2(samples.left[index], samples.right[index])
+      let dry = samples[frame: index]
       slow += Self.slowShare * (dry - slow) + Self.floor
-      let sample = dry - slow
+      var sample = dry - slow
       level = max(max(sample.x.magnitude, sample.y.magnitude), level * Self.release + Self.floor)
-      var (left, right) = (sample.x, sample.y)
       if level > Self.threshold {
-        let gain = Self.pressed(level) / level
-        left = max(-1, min(1, left * gain))
-        right = max(-1, min(1, right * gain))
+        sample *= Self.pressed(level) / level
+        // The division is right to its last bit only.
+        sample = SIMD2(max(-1, min(1, sample.x)), max(-1, min(1, sample.y)))
       }
-      samples.left[index] = left
-      samples.right[index] = right
+      samples[frame: index] = sample
     }
     (self.level, self.slow) = (level, slow)
   }

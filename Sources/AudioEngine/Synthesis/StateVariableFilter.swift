@@ -4,9 +4,17 @@ struct StateVariableFilter {
   /// Keeps the states from growing so small that a processor computes them slowly.
   private static let floor: Float = 1e-18
 
-  private var a1: Float = 0
-  private var a2: Float = 0
-  private var a3: Float = 0
+  /// What each state gives to each, and the input to both.
+  private var ownFirst: Float = 0
+  private var crossed: Float = 0
+  private var ownSecond: Float = 0
+  private var inputFirst: Float = 0
+  private var inputSecond: Float = 0
+  /// What is heard of the states and the input.
+  private var lowOfFirst: Float = 0
+  private var lowOfSecond: Float = 0
+  private var bandOfFirst: Float = 0
+  private var bandOfSecond: Float = 0
   private var damping: Float = 0
   private var (first, second): (SIMD2<Float>, SIMD2<Float>) = (.zero, .zero)
 
@@ -16,25 +24,34 @@ struct StateVariableFilter {
   mutating func set(hertz: Double, resonance: Double) {
     let turns = max(20, min(20_000, hertz)) / 96_000
     let tangent = PortableMath.sine(turns: turns) / PortableMath.cosine(turns: turns)
-    let first = 1 / (1 + tangent * (tangent + 1 / resonance))
+    // Simper's a1, a2, a3, put into the equations of the next states.
+    let a1 = 1 / (1 + tangent * (tangent + 1 / resonance))
+    let a2 = tangent * a1
+    let a3 = tangent * a2
+    ownFirst = Float(2 * a1 - 1)
+    crossed = Float(2 * a2)
+    ownSecond = Float(1 - 2 * a3)
+    inputFirst = Float(2 * a2)
+    inputSecond = Float(2 * a3)
+    lowOfFirst = Float(a2)
+    lowOfSecond = Float(1 - a3)
+    bandOfFirst = Float(a1)
+    bandOfSecond = Float(-a2)
     damping = Float(1 / resonance)
-    a1 = Float(first)
-    a2 = Float(tangent * first)
-    a3 = Float(tangent * tangent * first)
   }
 
-  /// In place.
-  mutating func lowPass(_ left: UnsafeMutablePointer<Float>, _ right: UnsafeMutablePointer<Float>, count: Int)
-  {
+  /// Left and right, in place.
+  mutating func lowPass(_ samples: Samples, count: Int) {
+    let (ownFirst, crossed, ownSecond) = (ownFirst, crossed, ownSecond)
+    let (inputFirst, inputSecond) = (inputFirst, inputSecond)
+    let (lowOfFirst, lowOfSecond, lowOfInput) = (lowOfFirst, lowOfSecond, 0.5 * inputSecond)
     var (first, second) = (first, second)
     for index in 0..<count {
-      let input = SIMD2(left[index], right[index]) + Self.floor - second
-      let band = a1 * first + a2 * input
-      let low = second + (a2 * first + a3 * input)
-      first = band + band - first
-      second = low + low - second
-      left[index] = low.x
-      right[index] = low.y
+      let input = samples[frame: index] + Self.floor
+      samples[frame: index] = (lowOfSecond * second + lowOfInput * input) + lowOfFirst * first
+      let nextFirst = (inputFirst * input - crossed * second) + ownFirst * first
+      second = (inputSecond * input + crossed * first) + ownSecond * second
+      first = nextFirst
     }
     (self.first, self.second) = (first, second)
   }
@@ -43,12 +60,11 @@ struct StateVariableFilter {
   mutating func lowPass(_ samples: UnsafeMutablePointer<Float>, count: Int) {
     var (first, second) = (first.x, second.x)
     for index in 0..<count {
-      let input = samples[index] + Self.floor - second
-      let band = a1 * first + a2 * input
-      let low = second + (a2 * first + a3 * input)
-      first = band + band - first
-      second = low + low - second
-      samples[index] = low
+      let input = samples[index] + Self.floor
+      samples[index] = (lowOfSecond * second + 0.5 * inputSecond * input) + lowOfFirst * first
+      let nextFirst = (inputFirst * input - crossed * second) + ownFirst * first
+      second = (inputSecond * input + crossed * first) + ownSecond * second
+      first = nextFirst
     }
     (self.first.x, self.second.x) = (first, second)
   }
@@ -57,13 +73,13 @@ struct StateVariableFilter {
   mutating func highPass(_ samples: UnsafeMutablePointer<Float>, count: Int) {
     var (first, second) = (first.x, second.x)
     for index in 0..<count {
-      let dry = samples[index]
-      let input = dry + Self.floor - second
-      let band = a1 * first + a2 * input
-      let low = second + (a2 * first + a3 * input)
-      first = band + band - first
-      second = low + low - second
-      samples[index] = dry - damping * band - low
+      let input = samples[index] + Self.floor
+      let low = (lowOfSecond * second + 0.5 * inputSecond * input) + lowOfFirst * first
+      let band = (bandOfFirst * first + lowOfFirst * input) + bandOfSecond * second
+      samples[index] = input - damping * band - low
+      let nextFirst = (inputFirst * input - crossed * second) + ownFirst * first
+      second = (inputSecond * input + crossed * first) + ownSecond * second
+      first = nextFirst
     }
     (self.first.x, self.second.x) = (first, second)
   }

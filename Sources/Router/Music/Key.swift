@@ -11,6 +11,10 @@ package struct Key: Equatable, Sendable {
     pitchClass = generator.below(12)
   }
 
+  init(pitchClass: Int) {
+    self.pitchClass = pitchClass
+  }
+
   package var name: String { Self.names[pitchClass] }
 
   /// In flats, but for F♯.

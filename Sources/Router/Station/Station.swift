@@ -13,10 +13,14 @@ final class Station {
     /// When the next one may join.
     var nextAt = NIODeadline.now()
     var isJoining = false
+    /// What has joined last, for those who come while it sounds.
+    var sounding: (message: ByteBuffer, endMilliseconds: Int)?
     /// No bed before this: the engine refused it.
     var bedAt = NIODeadline.now()
     var isBedAsked = false
     var aloneSince: NIODeadline?
+    /// The bed is being stopped, since nobody listens.
+    var isStopping = false
     /// Somebody has stopped it: silent until somebody comes, or something happens.
     var isSilenced = false
     /// Asked for by a listener, and kept from one bed to the next.
@@ -85,7 +89,7 @@ final class Station {
     let since = programs[session.id]?.aloneSince ?? .now()
     programs[session.id]?.aloneSince = since
     guard NIODeadline.now() - since >= .seconds(RouterLimits.emptyStationSeconds) else { return }
-    programs[session.id] = Program(muted: programs[session.id]?.muted ?? [])
+    programs[session.id] = Program(isStopping: true, muted: programs[session.id]?.muted ?? [])
     ask(.stop, session) { _, _ in }
   }
 
@@ -139,27 +143,38 @@ final class Station {
       guard case .performing(let performing) = event.body else {
         return station.announce(music, session, nil)
       }
-      station.announce(music, session, performing.positionMilliseconds)
+      station.announce(music, session, performing)
       station.waitOut(performing, session)
     }
   }
 
   private func waitOut(_ performing: Performing, _ session: RoutedSession) {
     let overlap = RouterLimits.pieceOverlapMilliseconds
-    let length = performing.length / (ScoreLimits.sampleRate / 1_000)
     let position = session.snapshot.positionMilliseconds ?? performing.positionMilliseconds
-    let wait = TimeAmount.milliseconds(
-      Int64(max(0, performing.positionMilliseconds - position + length - overlap)))
+    let wait = TimeAmount.milliseconds(Int64(max(0, performing.endMilliseconds - position - overlap)))
     programs[session.id]?.nextAt = .now() + wait
     plane.eventLoop.assumeIsolated().scheduleTask(in: wait) { [weak self] in
       self?.performNext(session)
     }
   }
 
-  private func announce(_ music: GeneratedMusic, _ session: RoutedSession, _ positionMilliseconds: Int?) {
-    guard session.listenerCount > 0 else { return }
-    let message = MusicMessage(music, positionMilliseconds: positionMilliseconds)
-    session.broadcast(WebSocketFrames.text(JSON.encode(message)))
+  /// Tells all who listen of a piece.
+  ///
+  /// - Parameter performing: where it begins; nil where it is not to be heard.
+  private func announce(_ music: GeneratedMusic, _ session: RoutedSession, _ performing: Performing?) {
+    let message = WebSocketFrames.text(
+      JSON.encode(MusicMessage(music, positionMilliseconds: performing?.positionMilliseconds)))
+    session.broadcast(message)
+    guard let performing else { return }
+    programs[session.id]?.sounding = (message, performing.endMilliseconds)
+  }
+
+  /// Tells one who has just come of the piece that sounds.
+  func greet(_ listener: WebSocketListener, _ session: RoutedSession) {
+    guard session.playsEndlessScore, let sounding = programs[session.id]?.sounding,
+      session.snapshot.positionMilliseconds ?? 0 < sounding.endMilliseconds
+    else { return }
+    listener.outlet.sendText(sounding.message)
   }
 
   // MARK: What the engine says
@@ -172,12 +187,25 @@ final class Station {
       if !muted.isEmpty { ask(.mute(muted), session) { _, _ in } }
       performNext(session)
     case .muted(let roles): programs[session.id]?.muted = roles
-    case .ended(.stopped, _): programs[session.id]?.isSilenced = true
-    case .ended(.loadFailed, _):
-      programs[session.id]?.bedAt = .now() + .seconds(RouterLimits.bedRetrySeconds)
-    // What was heard last is over.
-    case .ended: programs[session.id]?.nextAt = .now()
+    case .ended(let reason, _): ended(session.id, reason)
     default: break
     }
   }
+
+  private func ended(_ id: SessionID, _ reason: EngineEvent.EndReason) {
+    programs[id]?.nextAt = .now()
+    programs[id]?.sounding = nil
+    switch reason {
+    case .stopped:
+      if programs[id]?.isStopping == false { programs[id]?.isSilenced = true }
+      programs[id]?.isStopping = false
+    case .loadFailed: programs[id]?.bedAt = .now() + .seconds(RouterLimits.bedRetrySeconds)
+    case .finished, .replaced, .cleanup: break
+    }
+  }
+}
+
+extension DataPlane {
+  /// Music was made of something that happened in a repository: who listens to it hears it.
+  func perform(_ music: GeneratedMusic) { station.perform(music) }
 }

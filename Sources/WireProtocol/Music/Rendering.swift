@@ -78,6 +78,9 @@ public struct Performing: Codable, Sendable, Equatable {
   public var length: Int
   public var title: String?
 
+  /// Where it has died away.
+  public var endMilliseconds: Int { (sample + length) / (ScoreLimits.sampleRate / 1_000) }
+
   public init(sample: Int, length: Int, title: String?) {
     self.sample = sample
     self.length = length

@@ -17,10 +17,10 @@ package enum MusicMapper {
     let tempo = Tempo.beatsPerMinute(
       commitsPerHour: rate, slowest: mapping.slowestTempo, fastest: mapping.fastestTempo
     ).toThousandths
-    let instruments = instruments(for: event, figure, mapping)
+    let instruments = instruments(language: event.language, figure: figure, mapping)
     return MusicalParameters(
       emotion: emotion, intensity: intensity, mood: mood, key: Key(of: event.repositoryID).name,
-      scale: scale(emotion, mood, mapping), tempo: tempo, commitsPerHour: rate.toThousandths,
+      scale: scale(emotion, mapping), tempo: tempo, commitsPerHour: rate.toThousandths,
       instrument: instruments.melody, harmonyInstrument: instruments.harmony,
       bassInstrument: instruments.bass,
       voices: override.isSilent ? [] : voices(emotion, figure), gains: mapping.gains, figure: figure,
@@ -57,13 +57,11 @@ package enum MusicMapper {
 
   private static let moodBorder = 0.3
 
-  private static func scale(
-    _ emotion: MusicalParameters.Emotion, _ mood: MusicalParameters.Mood, _ mapping: MusicMapping
-  ) -> Scale {
+  static func scale(_ emotion: MusicalParameters.Emotion, _ mapping: MusicMapping) -> Scale {
     let balance = emotion.resolution - emotion.tension
     // Of the mood's scales, from dark to bright, the one as far in as the balance is in the mood's range.
     let (scales, place) =
-      switch mood {
+      switch mood(emotion) {
       case .dark:
         (mapping.scales.dark ?? [.phrygian, .harmonicMinor, .aeolian], (balance + 1) / (1 - moodBorder))
       case .ordinary:
@@ -77,11 +75,11 @@ package enum MusicMapper {
     return scales[Int(place * Double(scales.count)).clamped(to: 0...scales.count - 1)]
   }
 
-  private static func instruments(
-    for event: RepositoryEvent, _ figure: MusicalParameters.Figure, _ mapping: MusicMapping
+  static func instruments(
+    language: String?, figure: MusicalParameters.Figure, _ mapping: MusicMapping
   ) -> LanguageInstruments {
-    let usual = LanguageInstruments.of(event.language)
-    let own = event.language.flatMap { mapping.languages[$0.lowercased()] }
+    let usual = LanguageInstruments.of(language)
+    let own = language.flatMap { mapping.languages[$0.lowercased()] }
     let lead: Score.Instrument? =
       switch figure {
       case .glitter: .bell

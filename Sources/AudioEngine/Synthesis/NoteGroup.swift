@@ -1,0 +1,34 @@
+/// The notes of one part that sound.
+struct NoteGroup<Sound: SoundGenerator> {
+  /// In the order of their beginning.
+  private var notes: [SoundingNote<Sound>] = []
+
+  var isEmpty: Bool { notes.isEmpty }
+
+  /// Where each began; nil for one that gives its place to another.
+  var starts: [Int?] { notes.map { $0.isCut ? nil : $0.start } }
+
+  mutating func append(_ note: SoundingNote<Sound>) {
+    var note = note
+    note.setControls(
+      at: note.start, samples: ControlBlock.sampleCount - note.start % ControlBlock.sampleCount)
+    notes.append(note)
+  }
+
+  mutating func cut(_ index: Int) { notes[index].cut() }
+
+  /// Sets the control values of all; those that are over are forgotten.
+  mutating func setControls(at position: Int) {
+    if notes.contains(where: \.isOver) { notes.removeAll(where: \.isOver) }
+    for index in notes.indices { notes[index].setControls(at: position, samples: ControlBlock.sampleCount) }
+  }
+
+  /// Adds the next samples of all.
+  mutating func add(to output: Samples, through scratch: Samples, at position: Int, _ span: Span) {
+    for index in notes.indices {
+      // A note that began within the control block has had its settings since then.
+      let offset = min(span.offset, position - notes[index].start)
+      notes[index].add(to: output, through: scratch, Span(offset: offset, count: span.count))
+    }
+  }
+}
