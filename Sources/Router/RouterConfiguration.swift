@@ -51,7 +51,8 @@ package struct RouterConfiguration: ParsableArguments, Sendable {
 
   @Option(
     help: ArgumentHelp(
-      "A folder of mapping files, ID.json, which change how a repository's events sound.", valueName: "folder"))
+      "A folder of mapping files, ID.json, which change how a repository's events sound.", valueName: "folder"
+    ))
   package var musicMappings: String?
 
   @Option(

@@ -60,7 +60,6 @@ extension RouterLimits {
   package static let replayMilliseconds = 7 * 86_400_000
   package static let replayedMilliseconds = 60_000
 
-
   // MARK: Event bus
 
   /// Events that wait for one subscriber. Past it the subscriber loses its oldest.

@@ -125,8 +125,8 @@ def _pull_request(title: str, *, merged: bool = False) -> dict[str, Any]:
     }
 
 
-def _event(number: int, **fields: Any) -> dict[str, Any]:
-    return fields | {"repository": repository(number), "sender": user("octocat")}
+def _event(repository_id: int, /, **fields: Any) -> dict[str, Any]:
+    return fields | {"repository": repository(repository_id), "sender": user("octocat")}
 
 
 def pull_request(number: int, action: str = "opened", *, merged: bool = False) -> dict[str, Any]:

@@ -22,7 +22,9 @@ package final class EventBus: Sendable {
     let continuation: AsyncStream<Payload>.Continuation
 
     func take(_ payload: any Sendable) -> Bool {
-      guard let payload = payload as? Payload, case .dropped = continuation.yield(payload) else { return false }
+      guard let payload = payload as? Payload, case .dropped = continuation.yield(payload) else {
+        return false
+      }
       return true
     }
   }

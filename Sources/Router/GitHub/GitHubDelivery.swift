@@ -49,7 +49,8 @@ package struct GitHubDelivery: Sendable, Equatable {
     }
     guard !text.isEmpty, text.utf8.count <= limit, text.unicodeScalars.allSatisfy(allowed) else {
       throw Refusal(
-        .invalidCommand, "\(name.rawName) is \(text.prefix(limit).debugDescription), which GitHub does not send")
+        .invalidCommand,
+        "\(name.rawName) is \(text.prefix(limit).debugDescription), which GitHub does not send")
     }
     return text
   }

@@ -75,7 +75,8 @@ package struct GitHubPayload {
   private static func refusal(_ error: any Error) -> Refusal {
     switch error {
     case let report as ErrorReport: return Refusal(report, status: 422)
-    case DecodingError.keyNotFound(let key, let context): return wrong(context.codingPath + [key], "is missing")
+    case DecodingError.keyNotFound(let key, let context):
+      return wrong(context.codingPath + [key], "is missing")
     case DecodingError.valueNotFound(_, let context): return wrong(context.codingPath, "is null")
     case DecodingError.typeMismatch(_, let context) where !context.codingPath.isEmpty:
       return wrong(context.codingPath, "is of the wrong kind")
@@ -118,7 +119,8 @@ struct GitHubEnvelope: Decodable {
       let fields = try decoder.container(keyedBy: Key.self)
       id =
         if let text = fields.lenient(String.self, .id) { .name(text) } else {
-          .number(try fields.decode(Int.self, forKey: .id))
+          // A fraction is none, and is to be named as such.
+          .number(Int(exactly: try fields.decode(Double.self, forKey: .id)) ?? 0)
         }
       name = try fields.decode(String.self, forKey: .name)
       guard Self.isName(name) else {
@@ -216,6 +218,8 @@ extension RepositoryEvent {
   /// Pages make links of it.
   private static func isLink(_ text: String) -> Bool {
     (text.hasPrefix("https://") || text.hasPrefix("http://")) && text.utf8.count <= urlByteCount
-      && text.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "<") }
+      && text.utf8.allSatisfy {
+        (0x21...0x7E).contains($0) && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "<")
+      }
   }
 }

@@ -38,7 +38,8 @@ struct SampleDelivery: Decodable {
     forced = try fields.decodeIfPresent(Bool.self, forKey: .forced)
     if let name = try fields.decodeIfPresent(String.self, forKey: .outcome) {
       guard let outcome = RepositoryEvent.Outcome(rawValue: name) else {
-        throw Self.wrong("outcome is \(name.prefix(40).debugDescription), not success, failure, neutral or pending")
+        throw Self.wrong(
+          "outcome is \(name.prefix(40).debugDescription), not success, failure, neutral or pending")
       }
       self.outcome = outcome
     }
@@ -51,7 +52,8 @@ struct SampleDelivery: Decodable {
   }
 
   private static func wrong(_ message: String) -> ErrorReport {
-    ErrorReport(.invalidCommand, message, hint: "docs/http-and-websocket.md lists the fields", stage: .command)
+    ErrorReport(
+      .invalidCommand, message, hint: "docs/http-and-websocket.md lists the fields", stage: .command)
   }
 
   // MARK: As GitHub would say it
@@ -72,19 +74,25 @@ struct SampleDelivery: Decodable {
     case .push: push
     case .pullRequest:
       ["action": word(["success": "closed", "neutral": "closed"], "opened"), "pull_request": pullRequest]
-    case .pullRequestReview: ["action": word([:], "submitted"), "pull_request": pullRequest, "review": review]
+    case .pullRequestReview:
+      ["action": word([:], "submitted"), "pull_request": pullRequest, "review": review]
     case .checkRun: ["action": word(["pending": "created"], "completed"), "check_run": run]
     case .workflowRun: ["action": word(["pending": "requested"], "completed"), "workflow_run": run]
     case .deploymentStatus:
       [
         "action": "created",
-        "deployment_status": ["state": .text(outcome?.rawValue ?? "success"), "environment": text(title, "production")],
+        "deployment_status": [
+          "state": .text(outcome?.rawValue ?? "success"), "environment": text(title, "production"),
+        ],
         "deployment": ["ref": text(branch, "main")],
       ]
     case .issues: ["action": word(["success": "closed", "neutral": "closed"], "opened"), "issue": issue]
     case .issueComment: ["action": word([:], "created"), "issue": issue, "comment": ["body": "Thank you."]]
     case .release:
-      ["action": word([:], "published"), "release": ["tag_name": text(branch, "v1.0.0"), "name": text(title, "1.0.0")]]
+      [
+        "action": word([:], "published"),
+        "release": ["tag_name": text(branch, "v1.0.0"), "name": text(title, "1.0.0")],
+      ]
     case .star: ["action": word([:], "created")]
     case .fork: ["forkee": ["full_name": .text("\(sender ?? "octocat")/fork")]]
     }
@@ -103,13 +111,16 @@ struct SampleDelivery: Decodable {
 
   private var pullRequest: SampleValue {
     [
-      "title": text(title, "Sing of it"), "merged": .flag(outcome == .success), "head": ["ref": text(branch, "song")],
+      "title": text(title, "Sing of it"), "merged": .flag(outcome == .success),
+      "head": ["ref": text(branch, "song")],
       "commits": .number(commits ?? 3), "additions": 120, "deletions": 30, "changed_files": 4,
     ]
   }
 
   private var review: SampleValue {
-    let states: [RepositoryEvent.Outcome: SampleValue] = [.failure: "changes_requested", .neutral: "commented"]
+    let states: [RepositoryEvent.Outcome: SampleValue] = [
+      .failure: "changes_requested", .neutral: "commented",
+    ]
     return ["state": outcome.flatMap { states[$0] } ?? "approved"]
   }
 
@@ -117,13 +128,17 @@ struct SampleDelivery: Decodable {
     let isPending = outcome == .pending
     return [
       "name": text(title, "Tests"), "status": isPending ? "in_progress" : "completed",
-      "conclusion": isPending ? .null : .text(outcome?.rawValue ?? "success"), "head_branch": text(branch, "main"),
+      "conclusion": isPending ? .null : .text(outcome?.rawValue ?? "success"),
+      "head_branch": text(branch, "main"),
       "check_suite": ["head_branch": text(branch, "main")],
     ]
   }
 
   private var issue: SampleValue {
-    ["title": text(title, "It is too quiet"), "state_reason": outcome == .neutral ? "not_planned" : "completed"]
+    [
+      "title": text(title, "It is too quiet"),
+      "state_reason": outcome == .neutral ? "not_planned" : "completed",
+    ]
   }
 
   private func text(_ own: String?, _ usual: String) -> SampleValue { .text(own ?? usual) }
@@ -135,7 +150,8 @@ struct SampleDelivery: Decodable {
 }
 
 /// JSON as it is written down in `SampleDelivery`.
-enum SampleValue: Encodable, ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral,
+enum SampleValue: Encodable, ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
+  ExpressibleByBooleanLiteral,
   ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
 {
   case text(String)

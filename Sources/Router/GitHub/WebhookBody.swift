@@ -43,7 +43,8 @@ final class WebhookBodies: Sendable {
 
   private static func check(_ byteCount: Int) throws(Refusal) {
     guard byteCount <= RouterLimits.webhookByteCount else {
-      throw Refusal(.lineTooLong, "the payload has over \(RouterLimits.webhookByteCount) bytes, GitHub's own cap")
+      throw Refusal(
+        .lineTooLong, "the payload has over \(RouterLimits.webhookByteCount) bytes, GitHub's own cap")
     }
   }
 

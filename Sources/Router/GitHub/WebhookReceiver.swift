@@ -38,7 +38,8 @@ struct WebhookReceiver: Sendable {
   func receive(
     _ delivery: GitHubDelivery, body: [UInt8], secret: WebhookSecret, allowsNames: Bool = false
   ) async throws -> Answer {
-    let event = RepositoryEvent.Kind(rawValue: delivery.event)?.rawValue ?? (delivery.event == "ping" ? "ping" : nil)
+    let event =
+      RepositoryEvent.Kind(rawValue: delivery.event)?.rawValue ?? (delivery.event == "ping" ? "ping" : nil)
     do {
       let answer = try await take(delivery, body, secret, allowsNames)
       statistics.countDelivery(event, answer.name)
@@ -89,9 +90,11 @@ struct WebhookReceiver: Sendable {
     } catch is CancellationError {
       throw CancellationError()
     } catch {
-      logger.error("a delivery cannot be written down: \(error)", metadata: ["session": "\(event.repositoryID)"])
+      logger.error(
+        "a delivery cannot be written down: \(error)", metadata: ["session": "\(event.repositoryID)"])
       throw Refusal(
-        .overloaded, "the delivery cannot be written down", hint: "send it again later; the Router's log says why")
+        .overloaded, "the delivery cannot be written down",
+        hint: "send it again later; the Router's log says why")
     }
   }
 }

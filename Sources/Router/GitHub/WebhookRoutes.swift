@@ -49,7 +49,9 @@ struct WebhookRoutes {
   }
 
   /// - Throws: with 408 where the body does not come in time.
-  private func read(_ request: Request, until deadline: ContinuousClock.Instant) async throws -> WebhookBodies.Body {
+  private func read(_ request: Request, until deadline: ContinuousClock.Instant) async throws
+    -> WebhookBodies.Body
+  {
     try await withThrowingTaskGroup(of: WebhookBodies.Body.self) { tasks in
       tasks.addTask { try await bodies.read(request) }
       tasks.addTask {
@@ -68,7 +70,8 @@ struct WebhookRoutes {
   /// Waits for the disk no longer than GitHub does. What is written down all the same is a duplicate when it is sent
   /// again.
   private static func finish(
-    until deadline: ContinuousClock.Instant, _ work: @escaping @Sendable () async throws -> WebhookReceiver.Answer
+    until deadline: ContinuousClock.Instant,
+    _ work: @escaping @Sendable () async throws -> WebhookReceiver.Answer
   ) async throws -> WebhookReceiver.Answer {
     let (answers, continuation) = AsyncThrowingStream.makeStream(of: WebhookReceiver.Answer.self)
     let working = Task {

@@ -105,7 +105,10 @@ struct NoteList: Encodable, Sendable {
     voices = score?.voices.map { Voice(role: $0.role, instrument: $0.instrument) } ?? []
     notes =
       score?.notes.map { note in
-        [note.voice, Self.milliseconds(note.start), Self.milliseconds(note.length), note.pitch, note.velocity]
+        [
+          note.voice, Self.milliseconds(note.start), Self.milliseconds(note.length), note.pitch,
+          note.velocity,
+        ]
       } ?? []
   }
 

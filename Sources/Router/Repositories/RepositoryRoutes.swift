@@ -87,7 +87,8 @@ struct RepositoryRoutes {
   private func replay(_ request: Request, _ context: RouterRequestContext) async throws -> Replay {
     let repository = try known(context)
     let until =
-      try request.uri.wholeNumber("until", in: RouterLimits.replayMilliseconds...ScoreLimits.seedRange.upperBound)
+      try request.uri.wholeNumber(
+        "until", in: RouterLimits.replayMilliseconds...ScoreLimits.seedRange.upperBound)
       ?? Int(Grant.nowMilliseconds)
     let from = until - RouterLimits.replayMilliseconds
     let events = try await parts.log.played(in: repository.id, from..<until)
@@ -116,7 +117,8 @@ extension URI {
     guard let number = Int(text), range.contains(number) else {
       throw Refusal(
         .invalidCommand,
-        "\(name) is \(text.prefix(40).debugDescription), not a whole number from \(range.lowerBound) to \(range.upperBound)")
+        "\(name) is \(text.prefix(40).debugDescription), not a whole number from \(range.lowerBound) to \(range.upperBound)"
+      )
     }
     return number
   }

@@ -60,8 +60,10 @@ package final class RepositoryStatistics: Sendable {
       lostEvents.sorted { $0.key < $1.key }.map { (["subscriber": $0.key], $0.value) })
     text.counter(name("pieces_composed_total"), "Events made into music", counts.piecesComposed)
     text.gauge(name("stream_clients"), "Clients of /stream", [([:], clients)])
-    text.counter(name("stream_buffers_created_total"), "Pieces rendered and put into messages", counts.buffersCreated)
-    text.counter(name("stream_buffers_sent_total"), "Messages with sound given to clients", counts.buffersSent)
+    text.counter(
+      name("stream_buffers_created_total"), "Pieces rendered and put into messages", counts.buffersCreated)
+    text.counter(
+      name("stream_buffers_sent_total"), "Messages with sound given to clients", counts.buffersSent)
     text.counter(
       name("stream_clients_dropped_total"), "Clients that did not take what was sent", counts.streamsDropped)
     text.histogram(

@@ -163,7 +163,8 @@ package final class StateStore: Sendable {
       [
         record.id.description, record.volume, record.loop.rawValue, record.bitrateKilobits,
         record.current.map(JSON.text), record.lastID, record.lastPlayedNumber, record.playing.map(JSON.text),
-        record.hasBegun, record.prepared.map(JSON.text), record.positionMilliseconds, record.touchedMilliseconds,
+        record.hasBegun, record.prepared.map(JSON.text), record.positionMilliseconds,
+        record.touchedMilliseconds,
       ], database)
   }
 

@@ -82,7 +82,8 @@ enum StreamBuffer {
         bytes: JSON.encode(
           Described(
             encoding: encoding, mimeType: encoding.contentType, length: sampleCount,
-            duration: Double(sampleCount) / Double(ScoreLimits.sampleRate), data: Data(bytes.readableBytesView))))
+            duration: Double(sampleCount) / Double(ScoreLimits.sampleRate),
+            data: Data(bytes.readableBytesView))))
     // The rest of the object, without its opening brace.
     let rest = JSON.encode(
       StreamParameters(

@@ -53,9 +53,10 @@ final class StreamOutlet: ChannelDuplexHandler, RemovableChannelHandler {
   /// - Returns: false where so much waits that the client must be given up.
   func send(_ frame: ByteBuffer) -> Bool {
     guard context != nil else { return true }
-    guard queue.isEmpty
-      || queue.count < RouterLimits.streamMessageCount
-        && queuedByteCount + frame.readableBytes <= RouterLimits.streamByteCount
+    guard
+      queue.isEmpty
+        || queue.count < RouterLimits.streamMessageCount
+          && queuedByteCount + frame.readableBytes <= RouterLimits.streamByteCount
     else { return false }
     queue.append(frame)
     queuedByteCount += frame.readableBytes

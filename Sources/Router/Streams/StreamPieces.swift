@@ -49,7 +49,9 @@ actor StreamPieces {
       sound: await sound(of: music, as: encoding))
   }
 
-  private func sound(of music: GeneratedMusic, as encoding: RenderEncoding) async -> Result<ByteBuffer, ErrorReport> {
+  private func sound(of music: GeneratedMusic, as encoding: RenderEncoding) async -> Result<
+    ByteBuffer, ErrorReport
+  > {
     let key = Key(repository: music.repositoryID, number: music.number, encoding: encoding)
     if let index = kept.firstIndex(where: { $0.key == key }) {
       let known = kept.remove(at: index)
