@@ -1,13 +1,13 @@
 // The playground: finds out what it may do, finds the session, chooses a player, and ties the views to them.
 
-import { allows, findAccess, matches } from './session/access.js';
+import { allows } from './session/access.js';
 import { findSession } from './session/identity.js';
 import { QueueCommands } from './session/queue-commands.js';
-import { refusals } from './session/rest.js';
 import { Snapshot } from './session/snapshot.js';
-import { currentToken } from './session/token.js';
 import { choosePlayer } from './sound/choose-player.js';
+import { startPlayer } from './sound/start-player.js';
 import { addActions } from './view/add-actions.js';
+import { Door } from './view/door.js';
 import { byId } from './view/elements.js';
 import { Finder } from './view/finder.js';
 import { HistoryView } from './view/history.js';
@@ -19,7 +19,6 @@ import { Quality } from './view/quality.js';
 import { QueueView } from './view/queue.js';
 import { ShareButton } from './view/share.js';
 import { Shortcuts } from './view/shortcuts.js';
-import { SignIn } from './view/sign-in.js';
 import { Spectrum } from './view/spectrum.js';
 import { Statistics } from './view/statistics.js';
 import { Transport } from './view/transport.js';
@@ -30,17 +29,14 @@ import { offerWindowAPI } from './window-api.js';
 const STATISTICS_INTERVAL_MS = 250;
 /** Codes of errors that only say that somebody was faster. */
 const UNREMARKABLE = new Set(['superseded']);
-/** Close codes that say that the server does not want this page: a policy, or no token that holds. */
-const REFUSED = new Set([1008, 4401]);
 
 const notices = new Notices();
-const signIn = new SignIn();
-const { access, session } = await enter();
+const door = new Door();
+const { access, session } = await door.enter(findSession);
 const canControl = allows(access, 'control');
 const snapshot = new Snapshot();
 /** Optimistic, so that the first moment does not look like trouble. */
 let isConnected = true;
-let isAskingForToken = false;
 
 const { player, note } = await choosePlayer({ onEvent, onLink, onAllowed: render, onFailure });
 const commands = new QueueCommands(ask, session.id, snapshot);
@@ -62,67 +58,24 @@ new ShareButton(session, notices);
 
 start();
 
-/** Asks for a token until there is one that may hear the session. */
-async function enter() {
-  let access = await findAccess();
-  if (!access.isKnown) access = await signIn.ask('This server plays for people who have a token.');
-  for (;;) {
-    const session = await findSession(access.sessions);
-    if (!session.isForbidden && allows(access, 'listen')) return { access, session };
-    access = await signIn.ask(`Your token is not for the session “${session.id}”.`);
-  }
-}
-
 async function start() {
-  const url = new URL('ws', location.href);
-  url.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:';
-  url.search = new URLSearchParams({ session: session.id }).toString();
-  const listenURL = new URL(`listen/${encodeURIComponent(session.id)}.ogg`, location.href);
-  listenURL.search = '';
   if (session.rejected !== null) {
     notices.error({ code: 'invalid_session_id', message: `“${session.rejected}”: this tab has a session of its own` });
   }
-  showPermissions();
+  door.watch({ player, session, canControl });
+  if (!canControl) document.querySelector('.dock').setAttribute('aria-describedby', 'listen-only-reason');
   byId('player-note').textContent = note ?? '';
   byId('player-note').hidden = note === null;
-  // Any first touch of the page may be the one that lets the browser play sound.
-  for (const type of ['pointerdown', 'keydown', 'touchend']) {
-    addEventListener(type, () => player.resumeSound(), { capture: true });
-  }
   byId('hear').onclick = () => player.resumeSound();
-  refusals.addEventListener('unauthorized', renewToken);
   offerWindowAPI({ player, snapshot, session, transport });
   try {
-    const scope = canControl ? 'control' : 'listen';
-    const pass = { token: currentToken(), session: session.id, scope, base: location.href };
-    await player.start({ url: url.href, listenURL: listenURL.href, pass });
+    await startPlayer(player, session.id, canControl ? 'control' : 'listen');
   } catch (error) {
     onFailure(error.message);
   }
   player.resumeSound();
   setInterval(() => statistics.show(player.stats()), STATISTICS_INTERVAL_MS);
   render();
-}
-
-function showPermissions() {
-  document.body.classList.toggle('listen-only', !canControl);
-  byId('listen-only').hidden = canControl;
-  if (!canControl) document.querySelector('.dock').setAttribute('aria-describedby', 'listen-only-reason');
-  byId('use-another-token').onclick = async () => {
-    await signIn.ask('With another token this page may do more.', { isVoluntary: true });
-    location.reload();
-  };
-}
-
-/** The token is not accepted any more: the page stays as it is, and goes on with a new one. */
-async function renewToken() {
-  if (isAskingForToken) return;
-  isAskingForToken = true;
-  const renewed = await signIn.ask('Your token has expired, or the server does not accept it any more.');
-  isAskingForToken = false;
-  const isSame = matches(renewed.sessions, session.id) && allows(renewed, 'control') === canControl;
-  if (isSame) player.useToken(currentToken());
-  else location.reload();
 }
 
 function onEvent(event) {
@@ -138,13 +91,11 @@ function onEvent(event) {
   render();
 }
 
-async function onLink(link) {
+function onLink(link) {
   isConnected = link.connected;
   notices.showLink(link);
   render();
-  // A connection that was refused does not say why.
-  const mayBeRefused = !link.connected && (REFUSED.has(link.code) || !link.wasOpen);
-  if (mayBeRefused && !isAskingForToken && !(await findAccess()).isKnown) renewToken();
+  door.examine(link);
 }
 
 function onFailure(message) {
@@ -155,7 +106,7 @@ function onFailure(message) {
 }
 
 function showError(error) {
-  if (error.code === 'unauthorized') renewToken();
+  if (error.code === 'unauthorized') door.renew();
   else if (!UNREMARKABLE.has(error.code)) notices.error(error);
 }
 

@@ -9,12 +9,22 @@ export const refusals = new EventTarget();
  * Resolves with the JSON body, or with `{error: {code, message, hint}}`; rejects only when aborted.
  * `path` is relative to the page; `token` is one to be tried.
  */
-export async function getJSON(path, { signal, token } = {}) {
-  let response;
+export const getJSON = (path, options) => request(path, (response) => response.json(), options);
+
+/** As `getJSON`, for what is asked with a body. */
+export const postJSON = (path, body) => request(path, (response) => response.json(), {
+  method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body),
+});
+
+/** Resolves with `{bytes}`, or with an error as above. */
+export const getBytes = (path, options) =>
+  request(path, async (response) => ({ bytes: await response.arrayBuffer() }), options);
+
+async function request(path, read, { signal, token, headers = {}, ...options } = {}) {
   try {
-    response = await fetch(path, { signal, headers: authorization(token) });
+    const response = await fetch(path, { signal, headers: { ...headers, ...authorization(token) }, ...options });
+    if (response.ok) return await read(response);
     const body = await response.json();
-    if (response.ok) return body;
     if (response.status === 401 && !token) refusals.dispatchEvent(new Event('unauthorized'));
     return { error: { status: response.status, code: body.code, message: body.message, hint: body.hint ?? '' } };
   } catch (error) {

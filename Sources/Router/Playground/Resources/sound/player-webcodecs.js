@@ -67,6 +67,11 @@ export class WebCodecsPlayer {
     return this.#ask({ type: 'dominantFrequency', seconds });
   }
 
+  /** The last `seconds` that were decoded, as one channel of 48 kHz: `{samples, endMs}`; null while there is less. */
+  recentSound(seconds) {
+    return this.#ask({ type: 'recentSound', seconds });
+  }
+
   async resumeSound() {
     await this.output.resume();
     this.#silence.follow();

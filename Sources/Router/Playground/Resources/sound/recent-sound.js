@@ -6,8 +6,12 @@ const CAPACITY = 10 * SAMPLE_RATE;
 export class RecentSound {
   #samples = new Float32Array(CAPACITY);
   #count = 0;
+  /** The position in the track at which the newest sample ends. */
+  endMs = 0;
 
-  add(left, right) {
+  /** Takes sound that begins at a position of the track. */
+  add(left, right, positionMs) {
+    this.endMs = positionMs + (1000 * left.length) / SAMPLE_RATE;
     for (let i = 0; i < left.length; i++) {
       this.#samples[this.#count++ % CAPACITY] = 0.5 * (left[i] + right[i]);
     }

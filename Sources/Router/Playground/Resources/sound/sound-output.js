@@ -1,5 +1,5 @@
 // The last stretch to the loudspeaker, the same for both players: input → left and right analyser, and
-// input → local mute → destination. What is measured is therefore what would be heard without the mute.
+// input → local volume and mute → destination. What is measured is therefore what would be heard without them.
 
 import { rootMeanSquare } from './pitch.js';
 
@@ -12,6 +12,8 @@ export class SoundOutput {
   context = new AudioContext({ sampleRate: SAMPLE_RATE, latencyHint: 'interactive' });
   analysers;
   muted = false;
+  #level = 1;
+  #isDucked = false;
   #input = new GainNode(this.context, { channelCount: 2, channelCountMode: 'explicit' });
   #gain = new GainNode(this.context);
   #samples = new Float32Array(FFT_SIZE);
@@ -43,7 +45,28 @@ export class SoundOutput {
 
   setMuted(muted) {
     this.muted = muted;
-    this.#gain.gain.setTargetAtTime(muted ? 0 : 1, this.context.currentTime, MUTE_FADE_S);
+    this.#apply();
+  }
+
+  /** How loud this device is, linear, 0 to 1. */
+  setLevel(level) {
+    this.#level = level;
+    this.#apply();
+  }
+
+  get level() {
+    return this.muted ? 0 : this.#level;
+  }
+
+  /** Makes room for another sound of the page's, for as long as that lasts. */
+  setDucked(isDucked) {
+    this.#isDucked = isDucked;
+    this.#apply();
+  }
+
+  #apply() {
+    const level = this.#isDucked ? 0 : this.level;
+    this.#gain.gain.setTargetAtTime(level, this.context.currentTime, MUTE_FADE_S);
   }
 
   /** The latest 85 ms of one channel (0 left, 1 right). */

@@ -44,7 +44,7 @@ const order = new PacketOrder();
 const recent = new RecentSound();
 const decoder = new OpusDecoder({
   onSound({ left, right, about }) {
-    recent.add(left, right);
+    recent.add(left, right, about.positionMs);
     worklet.postMessage({ type: 'sound', left, right, ...about }, [left.buffer, right.buffer]);
   },
   // The only mark is `drain`: no sound follows, and what was heard before says nothing about what comes.
@@ -120,6 +120,10 @@ const questions = {
   dominantFrequency({ seconds }) {
     const samples = recent.last(seconds);
     return samples && dominantFrequency(samples, 48_000);
+  },
+  recentSound({ seconds }) {
+    const samples = recent.last(seconds);
+    return samples && { samples, endMs: recent.endMs };
   },
 };
 

@@ -4,6 +4,7 @@ import { listHistory } from '../session/rest.js';
 import { explain } from '../session/troubles.js';
 import { byId, say } from './elements.js';
 import { historyRow } from './queue-row.js';
+import { Tabs } from './tabs.js';
 
 /** All that the server keeps. */
 const LIMIT = 100;
@@ -11,8 +12,6 @@ const LIMIT = 100;
 export class HistoryView {
   #session;
   #actions;
-  #tabs = [byId('tab-next'), byId('tab-history')];
-  #panels = [byId('panel-next'), byId('panel-history')];
   #list = byId('history');
   /** Of what is shown: the history changes only with what plays. */
   #key = null;
@@ -22,10 +21,7 @@ export class HistoryView {
   constructor({ session, actions }) {
     this.#session = session;
     this.#actions = actions;
-    this.#tabs.forEach((tab, i) => {
-      tab.onclick = () => this.#open(i);
-      tab.onkeydown = (event) => this.#turn(event, i);
-    });
+    new Tabs([byId('tab-next'), byId('tab-history')], { onOpen: (chosen) => this.#open(chosen === 1) });
   }
 
   /** Called after every event. */
@@ -36,22 +32,10 @@ export class HistoryView {
     if (this.#isOpen) this.#load();
   }
 
-  #turn(event, i) {
-    if (event.key !== 'ArrowLeft' && event.key !== 'ArrowRight') return;
-    event.preventDefault();
-    this.#open(1 - i);
-    this.#tabs[1 - i].focus();
-  }
-
-  #open(chosen) {
-    this.#isOpen = chosen === 1;
-    this.#tabs.forEach((tab, i) => {
-      tab.setAttribute('aria-selected', String(i === chosen));
-      tab.tabIndex = i === chosen ? 0 : -1;
-      this.#panels[i].hidden = i !== chosen;
-    });
-    byId('queue-tools').hidden = this.#isOpen;
-    if (this.#isOpen) this.#load();
+  #open(isOpen) {
+    this.#isOpen = isOpen;
+    byId('queue-tools').hidden = isOpen;
+    if (isOpen) this.#load();
   }
 
   async #load() {
@@ -67,7 +51,7 @@ export class HistoryView {
     }
     const focused = [...this.#list.querySelectorAll('button')].indexOf(document.activeElement);
     this.#list.replaceChildren(...tracks.map((track) => historyRow(track, this.#actions)));
-    if (focused >= 0) ([...this.#list.querySelectorAll('button')][focused] ?? this.#tabs[1]).focus();
+    if (focused >= 0) ([...this.#list.querySelectorAll('button')][focused] ?? byId('tab-history')).focus();
     if (tracks.length === 0) say(note, 'Nothing has been played yet.', 'What this session plays is listed here, newest first.');
   }
 }

@@ -1,0 +1,90 @@
+// What happened in the repository, newest first, with more of the past at the end.
+
+import { listEvents } from '../session/repositories.js';
+import { explain } from '../session/troubles.js';
+import { announce, byId, say } from '../view/elements.js';
+import { countLabel } from '../view/format.js';
+import { eventRow, refreshTime } from './event-row.js';
+
+const PAGE = 20;
+/** Beyond this the oldest rows go: the page is left open for days. */
+const MAX_ROWS = 500;
+const REFRESH_MS = 30_000;
+
+export class EventList {
+  #id;
+  #list = byId('events');
+  #more = byId('events-more');
+  #total = 0;
+  #isLoading = false;
+
+  constructor(id) {
+    this.#id = id;
+    this.#more.onclick = () => this.#loadMore();
+    setInterval(() => [...this.#list.children].forEach((row) => refreshTime(row, Date.now())), REFRESH_MS);
+  }
+
+  get isEmpty() {
+    return this.#total === 0;
+  }
+
+  /** Asks for the newest anew; resolves with the newest, or null. */
+  async load() {
+    const page = await this.#ask({});
+    if (!page) return null;
+    this.#list.replaceChildren(...page.events.map((music) => eventRow(music, Date.now())));
+    this.#show(page.total);
+    return page.events[0] ?? null;
+  }
+
+  /** One more has come. */
+  add(music) {
+    if (this.#rowOf(music.number)) return;
+    this.#list.prepend(eventRow(music, Date.now()));
+    while (this.#list.children.length > MAX_ROWS) this.#list.lastElementChild.remove();
+    this.#show(this.#total + 1);
+  }
+
+  /** Marks those that sound now. */
+  mark(numbers) {
+    for (const row of this.#list.children) row.classList.toggle('is-playing', numbers.has(Number(row.dataset.number)));
+  }
+
+  async #loadMore() {
+    if (this.#isLoading) return;
+    this.#isLoading = true;
+    const last = this.#list.lastElementChild;
+    const page = await this.#ask({ before: last?.dataset.number });
+    this.#isLoading = false;
+    if (!page) return;
+    const rows = page.events.map((music) => eventRow(music, Date.now()));
+    this.#list.append(...rows);
+    this.#show(page.total, rows.length < PAGE);
+    announce(`${rows.length} more.`);
+    // The button may be gone now: the keyboard goes on in what it brought.
+    if (this.#more.hidden) (rows[0]?.querySelector('a') ?? byId('tab-events')).focus();
+  }
+
+  async #ask(stretch) {
+    const page = await listEvents(this.#id, { ...stretch, limit: PAGE });
+    this.#list.setAttribute('aria-busy', 'false');
+    if (!page.error) return page;
+    // A repository of which nothing is known has had no events.
+    if (page.error.status === 404) return { events: [], total: 0 };
+    const { what, advice } = explain(page.error);
+    say(byId('events-note'), what, advice);
+    return null;
+  }
+
+  #show(total, isWhole = false) {
+    this.#total = total;
+    byId('events-count').textContent = total ? countLabel(total) : '';
+    this.#more.hidden = isWhole || this.#list.children.length >= total;
+    byId('events-note').hidden = total > 0;
+    if (total === 0) say(byId('events-note'), 'Nothing has happened yet.', 'Try it out, or connect GitHub.');
+  }
+
+  #rowOf(number) {
+    return this.#list.querySelector(`[data-number="${Number(number)}"]`);
+  }
+}
