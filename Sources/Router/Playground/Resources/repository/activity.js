@@ -68,13 +68,14 @@ function hours(bins) {
   return bins.flatMap(({ start_ms: startMs }, i) => {
     const date = new Date(startMs);
     if (date.getMinutes() >= 15 || date.getHours() % HOURS_APART !== 0) return [];
-    const label = make('span', { textContent: clock(startMs - (startMs % BIN_MS)) });
+    const label = make('span', { textContent: hour(startMs) });
     label.style.setProperty('--at', i / bins.length);
     return [label];
   });
 }
 
 const clock = (ms) => new Date(ms).toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit' });
+const hour = (ms) => new Date(ms).toLocaleTimeString(undefined, { hour: 'numeric' });
 const eventsLabel = (count) => `${count} ${count === 1 ? 'event' : 'events'}`;
 
 function element(name, attributes) {

@@ -37,12 +37,13 @@ export class EventList {
     return page.events[0] ?? null;
   }
 
-  /** One more has come. */
+  /** One more has come; returns whether it is new. */
   add(music) {
-    if (this.#rowOf(music.number)) return;
+    if (this.#rowOf(music.number)) return false;
     this.#list.prepend(eventRow(music, Date.now()));
     while (this.#list.children.length > MAX_ROWS) this.#list.lastElementChild.remove();
     this.#show(this.#total + 1);
+    return true;
   }
 
   /** Marks those that sound now. */

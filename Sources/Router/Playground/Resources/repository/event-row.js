@@ -13,9 +13,9 @@ export function eventRow({ number, event, params }, nowMs) {
     make('div', { className: 'row-text' },
       title(event),
       make('span', { className: 'row-detail' },
-        make('bdi', { textContent: deed(event) }), ' · ', time(event, nowMs)),
-      make('span', { className: 'row-detail event-music', textContent: musicLabel(params) })),
-    outcome(event));
+        make('bdi', { textContent: deed(event) }), ' · ', time(event, nowMs))),
+    make('div', { className: 'event-side' },
+      outcome(event), make('span', { className: 'event-music', textContent: musicLabel(params) })));
   row.dataset.number = number;
   row.dataset.outcome = event.outcome ?? '';
   return row;

@@ -13,7 +13,10 @@ export class Listening {
     this.#onChange = onChange;
     byId('play-pause').onclick = () => this.toggle();
     byId('hear').onclick = () => player.resumeSound();
-    this.#volume.oninput = () => this.#setLevel();
+    this.#volume.oninput = () => {
+      this.#setLevel();
+      onChange();
+    };
     this.#setLevel();
   }
 
@@ -48,6 +51,5 @@ export class Listening {
     setText(byId('volume-value'), percent);
     this.#volume.setAttribute('aria-valuetext', percent);
     this.#volume.style.setProperty('--fill', value);
-    this.#onChange();
   }
 }

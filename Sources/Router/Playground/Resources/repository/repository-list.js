@@ -3,7 +3,7 @@
 import { agoLabel, keyLabel } from '../session/event-words.js';
 import { listRepositories } from '../session/repositories.js';
 import { explain } from '../session/troubles.js';
-import { byId, icon, make, say } from '../view/elements.js';
+import { byId, make, say } from '../view/elements.js';
 import { countLabel } from '../view/format.js';
 
 /** Resolves with what the server said. */
@@ -29,7 +29,7 @@ function card({ id, name, language, events, last_event_ms: lastMs, key, listener
     lastMs ? `last ${agoLabel(lastMs, Date.now())}` : '',
     listeners ? `${listeners} listening` : ''].filter(Boolean).join(' · ');
   return make('li', {}, make('a', { className: 'row repository-row', href: pageOf(id) },
-    make('span', { className: 'row-glyph', 'aria-hidden': 'true' }, icon('event-push')),
+    make('span', { className: 'key-tile', 'aria-hidden': 'true', textContent: key ? keyLabel(key) : '' }),
     make('span', { className: 'row-text' },
       make('span', { className: 'row-name', textContent: name, dir: 'auto' }),
       make('span', { className: 'row-detail', textContent: facts })),

@@ -5,8 +5,8 @@ const RELEASE_MS = 1100;
 const STAR_PX = 2.1;
 /** Added to a star's radius by its loudness. */
 const LOUD_PX = 2.9;
-const HALO_RADII = 7.5;
-const POINT_PX = 1.25;
+const HALO_RADII = 6.5;
+const POINT_PX = 1.5;
 const FULL_TURN = 2 * Math.PI;
 
 /**
@@ -40,7 +40,7 @@ function drawLine(context, from, to, at, elapsedMs, alpha, colors) {
 }
 
 function drawPoint(context, x, y, light, scale, ink) {
-  context.globalAlpha = 0.34 * light;
+  context.globalAlpha = 0.45 * light;
   context.fillStyle = ink;
   context.beginPath();
   context.arc(x, y, Math.max(0.7, POINT_PX * scale), 0, FULL_TURN);

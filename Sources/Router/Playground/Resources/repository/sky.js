@@ -1,16 +1,14 @@
 // The sky over a repository: every event is a constellation of its notes, which light up as they are heard, and which
-// fades slowly when others have come. The bed is the glow at the horizon.
+// fades slowly when others have come. The bed is the glow of the two choirs at its sides.
 
 import { constellation } from './constellation.js';
 import { drawConstellation } from './sky-brush.js';
 import { SkyColors } from './sky-colors.js';
 
-/** Those before are smaller and stand around the one that sounds: middle and size as shares of the sky. */
-const PLACES = [
-  { x: 0.15, y: 0.2 }, { x: 0.85, y: 0.2 }, { x: 0.14, y: 0.8 }, { x: 0.86, y: 0.8 }, { x: 0.5, y: 0.13 },
-];
-const FRONT = { x: 0.5, y: 0.5, width: 0.8, height: 0.66, scale: 1 };
-const BACK = { width: 0.2, height: 0.2, scale: 0.5 };
+/** Those before are smaller and go to a frieze above the one that sounds: middles and sizes as shares of the sky. */
+const PLACES = [0.1, 0.3, 0.5, 0.7, 0.9].map((x) => ({ x, y: 0.09 }));
+const FRONT = { x: 0.5, y: 0.6, width: 0.84, height: 0.6, scale: 1 };
+const BACK = { width: 0.15, height: 0.13, scale: 0.5 };
 const MOVE_MS = 2600;
 /** How long a constellation is seen after its piece, and what of it is left while it is in front. */
 const FADE_MS = 240_000;
@@ -20,6 +18,7 @@ const BACK_LIGHT = 0.5;
 /** Narrower skies have room for the one in front alone. */
 const NARROW_PX = 480;
 const STAVE_LINES = 4;
+const STAVE_STEP = 0.14;
 const DUST = 56;
 /** For people who asked for less motion: what is there changes, and nothing moves. */
 const REDUCED_INTERVAL_MS = 250;
@@ -110,7 +109,7 @@ export class Sky {
   #draw(now) {
     const { clientWidth: width, clientHeight: height } = this.#canvas;
     this.#context.clearRect(0, 0, width, height);
-    this.#drawHorizon(width, height, now);
+    this.#drawChoirs(width, height, now);
     this.#drawStave(width, height);
     if (this.#solo) {
       this.#drawSolo(width, height);
@@ -143,7 +142,7 @@ export class Sky {
     context.fillStyle = this.#colors.faint;
     context.font = this.#colors.label;
     context.textAlign = 'center';
-    context.fillText(label, box.x + box.width / 2, box.y + box.height + 20, box.width * 1.3);
+    context.fillText(label, box.x + box.width / 2, box.y + box.height + 18, box.width * 1.25);
     context.globalAlpha = 1;
   }
 
@@ -184,7 +183,7 @@ export class Sky {
     context.strokeStyle = this.#colors.line;
     context.lineWidth = 1;
     for (let i = 0; i < STAVE_LINES; i++) {
-      const y = Math.round(height * (0.29 + 0.14 * i)) + 0.5;
+      const y = Math.round(height * (FRONT.y + STAVE_STEP * (i - (STAVE_LINES - 1) / 2))) + 0.5;
       context.globalAlpha = 0.55;
       context.beginPath();
       context.moveTo(0, y);
@@ -195,16 +194,17 @@ export class Sky {
   }
 
   /** As bright as the sound is loud, calmly: the bed breathes here. */
-  #drawHorizon(width, height, now) {
+  #drawChoirs(width, height, now) {
     const seconds = Math.min(0.2, (now - this.#lastMs) / 1000);
     this.#lastMs = now;
     const goal = Math.min(1, this.#loudness() * 5);
     this.#glow += (goal - this.#glow) * (1 - Math.exp(-seconds * 1.6));
     const context = this.#context;
-    for (const [role, x] of [['melody', 0.12], ['harmony', 0.88]]) {
-      context.globalAlpha = 0.06 + 0.3 * this.#glow;
-      const reach = width * (0.42 + 0.1 * this.#glow);
-      context.drawImage(this.#colors.halo(role), x * width - reach, height - reach * 0.3, 2 * reach, reach * 0.6);
+    // Rubric for the choir at the left, lapis for the one at the right.
+    for (const [role, x] of [['melody', 0], ['harmony', 1]]) {
+      context.globalAlpha = 0.1 + 0.3 * this.#glow;
+      const [across, down] = [width * (0.45 + 0.15 * this.#glow), height * (0.5 + 0.1 * this.#glow)];
+      context.drawImage(this.#colors.halo(role), x * width - across, 0.54 * height - down, 2 * across, 2 * down);
     }
     const isStill = this.#reducedMotion.matches;
     context.fillStyle = this.#colors.faint;

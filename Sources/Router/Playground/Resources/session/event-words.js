@@ -1,5 +1,8 @@
 // What happened in a repository, in words. Pure. Names and titles are strangers': they are only ever set as text.
 
+/** The longest label, in characters. */
+const SHORT = 24;
+
 /** kind → what it is called. */
 export const KINDS = {
   push: 'Push', pull_request: 'Pull request', pull_request_review: 'Review', check_run: 'Check',
@@ -11,13 +14,19 @@ export const KINDS = {
 export const OUTCOMES = { success: 'succeeded', failure: 'failed', pending: 'pending' };
 /** As they are written where they go with a person's deed. */
 const REVIEWS = { success: 'approved a pull request', failure: 'asked for changes' };
-/** Kinds that machines finish; their outcome is the news. */
+/** Kinds that machines finish. */
 const RUNS = { check_run: 'a check', workflow_run: 'a workflow', deployment_status: 'a deployment' };
 const SUBJECTS = { pull_request: 'a pull request', issues: 'an issue', release: 'a release' };
 
 /** "monalisa pushed 3 commits to main". */
 export function deed(event) {
   return `${event.sender} ${verb(event)}`;
+}
+
+/** "push by monalisa", short enough for the sky. */
+export function shortLabel({ kind, sender }) {
+  const label = `${(KINDS[kind] ?? kind).toLowerCase()} by ${sender}`;
+  return label.length > SHORT ? `${label.slice(0, SHORT - 1)}…` : label;
 }
 
 function verb({ kind, action, outcome, commits, branch }) {
@@ -31,7 +40,7 @@ function verb({ kind, action, outcome, commits, branch }) {
     case 'star': return done === 'deleted' ? 'took a star back' : 'starred the repository';
     case 'fork': return 'forked the repository';
     default:
-      if (RUNS[kind]) return `ran ${RUNS[kind]}${OUTCOMES[outcome] ? `: ${OUTCOMES[outcome]}` : ''}`;
+      if (RUNS[kind]) return `ran ${RUNS[kind]}`;
       return SUBJECTS[kind] ? `${done || 'changed'} ${SUBJECTS[kind]}` : `did “${kind}”`;
   }
 }

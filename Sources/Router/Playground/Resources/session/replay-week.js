@@ -22,4 +22,4 @@ export function daysOf(untilMs) {
 export const dayAt = (days, share) => days.find(({ until }) => share < until) ?? days.at(-1);
 
 /** The event that sounded last at `elapsedMs` of a replay; null before the first. */
-export const eventAt = (events, elapsedMs) => events.findLast(({ at_ms: atMs }) => atMs <= elapsedMs)?.event ?? null;
+export const eventAt = (events, elapsedMs) => events.findLast(({ at_ms: atMs }) => atMs <= elapsedMs) ?? null;

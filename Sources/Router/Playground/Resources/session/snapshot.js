@@ -18,6 +18,8 @@ export class Snapshot {
   chapters = [];
   durationMs = null;
   volume = 1;
+  /** The voices of generated music that nobody hears. */
+  muted = [];
   loop = false;
   codec = null;
   passthrough = false;
@@ -76,6 +78,9 @@ export class Snapshot {
         this.buffering = false;
         this.positionMs = event.position_ms;
         break;
+      case 'muted':
+        this.muted = event.voices;
+        break;
       case 'buffering':
         this.buffering = true;
         break;
@@ -115,6 +120,7 @@ export class Snapshot {
     this.state = session.state;
     this.buffering = session.buffering ?? false;
     this.volume = session.volume ?? this.volume;
+    this.muted = session.muted ?? this.muted;
     // An idle session has no track; the page goes on showing what was last played, to play it again.
     if (session.state === 'idle') {
       this.positionMs = 0;
