@@ -12,8 +12,8 @@ const DRUM_LANES = [[36, 1], [38, 0.55], [40, 0.55]];
 const LAST_NOTE_MS = 1500;
 /** Notes this close begin together: a chord. */
 const TOGETHER_MS = 30;
-/** Lines are drawn from note to note, but not across a rest of this share of the piece. */
-const LONGEST_LINE = 0.24;
+/** Lines are drawn from note to note, but not across a longer rest. */
+const LONGEST_LINE_MS = 2500;
 /** Roles that are drawn as a line in time; the others as chords. */
 const LINEAR = new Set(['melody', 'bass']);
 
@@ -55,6 +55,6 @@ function linesOf(stars) {
   if (!role || role === 'percussion') return [];
   return stars.slice(1).map((star, i) => [stars[i], star]).filter(([from, to]) => {
     const isTogether = to.startMs - from.startMs < TOGETHER_MS;
-    return LINEAR.has(role) ? !isTogether && to.x - from.x < LONGEST_LINE : isTogether;
+    return LINEAR.has(role) ? !isTogether && to.startMs - from.startMs < LONGEST_LINE_MS : isTogether;
   });
 }

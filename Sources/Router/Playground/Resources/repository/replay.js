@@ -7,6 +7,8 @@ import { announce, byId, make, setText } from '../view/elements.js';
 import { timeLabel } from '../view/format.js';
 
 const REFRESH_MS = 100;
+/** Days cut shorter than this share of the week are not named. */
+const LEAST_SHARE = 0.09;
 const NOT_PLAYABLE = {
   code: 'replay_not_playable', message: 'This browser cannot play the replay.', hint: 'It is Ogg Opus; a newer browser can.',
 };
@@ -124,8 +126,9 @@ export class Replay {
   }
 }
 
-/** In full, and by its first letters where there is little room. */
-function dayLabel({ label, from, until }) {
+/** In full, and by its first letters where there is little room; a few hours of a day have none. */
+function dayLabel({ label: name, from, until }) {
+  const label = until - from < LEAST_SHARE ? '' : name;
   const day = make('span', { title: label },
     make('span', { className: 'day-long', textContent: label }),
     make('span', { className: 'day-short', textContent: [...label].slice(0, 2).join('') }));
