@@ -55,8 +55,7 @@ def onsets_db(music: dict, position_ms: float, samples: np.ndarray, begin_ms: fl
         reach = round(WINDOW_MS * RATE / 1_000)
         # The reverberation of the note before, and the overtones of lower ones, would be taken for it.
         masked = any(
-            (pitch - other[3]) in (0, 12, 19, 24) and other[1] < start < other[1] + other[2] + 1_500
-            for other in tones
+            (pitch - other[3]) in (0, 12, 19, 24) and other[1] < start < other[1] + other[2] + 1_500 for other in tones
         )
         if voices[voice]["role"] != "melody" or masked or length < WINDOW_MS or at < reach or at + reach > len(samples):
             continue
@@ -230,7 +229,15 @@ async def test_nothing_but_the_web_is_linked_to(antiphon, browser):
               const { safeLink } = await import('./session/event-words.js');
               return urls.map(safeLink);
             }""",
-            ["https://github.com/a/b", "javascript:alert(1)", "data:text/html,x", " JavaScript:alert(1)", "file:///etc", "x", ""],
+            [
+                "https://github.com/a/b",
+                "javascript:alert(1)",
+                "data:text/html,x",
+                " JavaScript:alert(1)",
+                "file:///etc",
+                "x",
+                "",
+            ],
         )
         assert links == ["https://github.com/a/b"] + [None] * 6
 

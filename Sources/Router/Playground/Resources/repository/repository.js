@@ -109,7 +109,9 @@ class RepositoryPage {
 
   /** What the server has kept; asked for anew after every connection. */
   async #load() {
-    const [known] = await Promise.all([getRepository(this.#session.id), this.#events.load()]);
+    const [known, newest] = await Promise.all([getRepository(this.#session.id), this.#events.load()]);
+    // The sky is not empty where something has happened before.
+    if (newest?.notes.length && this.#sky.isEmpty) this.#sky.add(newest, shortLabel(newest.event), () => null);
     if (!known.error) {
       this.#known = known;
       this.#activity.show(known.activity);
