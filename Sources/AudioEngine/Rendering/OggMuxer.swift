@@ -13,10 +13,7 @@ struct OggMuxer: ~Copyable {
   private let context: UnsafeMutablePointer<AVFormatContext>
   private let packet: UnsafeMutablePointer<AVPacket>
 
-  /// - Parameters:
-  ///   - title: its tag; nil for none.
-  ///   - preSkip: what a decoder drops at the beginning, in samples at 48 kHz.
-  init(title: String?, preSkip: Int) throws(ErrorReport) {
+  init() throws(ErrorReport) {
     var made: UnsafeMutablePointer<AVFormatContext>?
     guard avformat_alloc_output_context2(&made, nil, "opus", nil) >= 0, let context = made else {
       throw Self.failure("make an Ogg file", antiphon_averror_einval)
@@ -25,11 +22,10 @@ struct OggMuxer: ~Copyable {
       avformat_free_context(context)
       throw ErrorReport(.internal, "no memory for a packet", stage: .encode)
     }
-    self.context = context
-    self.packet = packet
     // The stream's number and its tags are then the same every time.
     context.pointee.flags |= AVFMT_FLAG_BITEXACT
-    try open(title: title, preSkip: preSkip)
+    self.context = context
+    self.packet = packet
   }
 
   deinit {
@@ -41,7 +37,12 @@ struct OggMuxer: ~Copyable {
     av_packet_free(&packet)
   }
 
-  private func open(title: String?, preSkip: Int) throws(ErrorReport) {
+  /// Writes what comes before the packets.
+  ///
+  /// - Parameters:
+  ///   - title: its tag; nil for none.
+  ///   - preSkip: what a decoder drops at the beginning, in samples at 48 kHz.
+  mutating func begin(title: String?, preSkip: Int) throws(ErrorReport) {
     guard let stream = avformat_new_stream(context, nil), let parameters = stream.pointee.codecpar else {
       throw ErrorReport(.internal, "no memory for a stream", stage: .encode)
     }

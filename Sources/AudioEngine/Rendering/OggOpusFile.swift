@@ -18,7 +18,8 @@ enum OggOpusFile {
     let preSkip = encoder.lookaheadSampleCount
     // The encoder's delay goes before the sound, so that its end needs so many samples more.
     let sampleCount = preSkip + (score.length ?? 0)
-    var muxer = try OggMuxer(title: score.title, preSkip: preSkip)
+    var muxer = try OggMuxer()
+    try muxer.begin(title: score.title, preSkip: preSkip)
     var renderer = ScoreRenderer(score)
     var frame: [Float] = []
     var packet = [UInt8](repeating: 0, count: OpusEncoder.maximumPacketByteCount)

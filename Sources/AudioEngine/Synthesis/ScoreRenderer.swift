@@ -87,9 +87,9 @@ package struct ScoreRenderer: ~Copyable {
       mixer.add(&parts[index], at: position, roleGain: roleGain, span)
     }
     mixer.addEffects(span)
-    fade(span.count)
     gain.apply(to: mixer.output, count: span.count)
     mixer.limit(span.count)
+    fade(span.count)
     gain.advance(span.count)
     for index in roleGains.indices { roleGains[index].advance(span.count) }
   }
