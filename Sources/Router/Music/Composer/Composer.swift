@@ -6,10 +6,8 @@ package enum Composer {
   package static func piece(
     for event: RepositoryEvent, parameters: MusicalParameters, history: inout MusicHistory
   ) -> Score {
-    let own = Motif(of: event.repositoryID)
-    let motif = history.motif?.varied(for: event.deliveryID, own: own) ?? own
-    let plan = PiecePlan(event, parameters, history, motif: motif)
-    history.take(event, parameters, motif: motif)
+    let plan = PiecePlan(event, parameters, history)
+    history.take(event, parameters, motif: plan.motif)
     var writer = ScoreWriter(
       beat: plan.beat, length: parameters.durationMs * (ScoreLimits.sampleRate / 1_000),
       seed: event.deliveryID)

@@ -13,7 +13,10 @@ enum SmallFigures {
       let step = plan.isStrong(middle) ? plan.chord(at: middle).nearest(to: second.step) : second.step
       notes.append(MelodyNote(tick: middle, ticks: plan.finalTick - middle, step: step, weight: 0.4))
     }
-    return notes + [last]
+    var end = last
+    while end.step - notes.last!.step > 4 { end.step -= 7 }
+    while notes.last!.step - end.step > 4 { end.step += 7 }
+    return notes + [end]
   }
 
   /// Bells that run up through the chord, twice where there is time, and rest on the motif's first notes.
