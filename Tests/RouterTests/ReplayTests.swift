@@ -40,7 +40,7 @@ import WireProtocol
     }
     // There is music in every bar, whether anything happened or not.
     for bar in 0..<28 {
-      #expect(score.notes.contains { $0.start / (4 * score.beat) == bar })
+      #expect(score.notes.contains { ($0.start + 192) / (4 * score.beat) == bar })
     }
   }
 
@@ -53,7 +53,7 @@ import WireProtocol
   @Test func `thins out what is too much, and keeps the notable`() throws {
     var events = try events(3_000)
     let index = 1_717
-    var release = try MusicEvents.event(.release, "published", commits: .max, repository: "1296269")
+    var release = try MusicEvents.event(.release, "published", repository: "1296269", commits: .max)
     release.receivedMilliseconds = events[index].0.receivedMilliseconds
     events[index] = (
       release, MusicMapper.parameters(for: release, history: MusicHistory(), mapping: .standard)

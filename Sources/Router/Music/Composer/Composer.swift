@@ -34,7 +34,7 @@ package enum Composer {
       percussion.write(to: &writer)
     }
     // What is broken stops for a beat, and again before the end.
-    if plan.parameters.figure == .stutter {
+    if plan.parameters.figure == .stutter, plan.finalTick >= 8 {
       writer.silence(plan.finalTick - 4..<plan.finalTick)
       if plan.finalTick >= 32 { writer.silence(plan.finalTick / 2..<plan.finalTick / 2 + 4) }
     }

@@ -146,8 +146,8 @@ struct Melody {
     // In the octave between where the contour goes and where the melody is.
     let target = (contour(at: plan.finalTick) + (notes.last?.step ?? contour(at: plan.finalTick))) / 2
     let below = target - (target - degree).quotientAndRemainder(floorDividingBy: 7).remainder
-    return target - below <= 3 || below + 7 > range.upperBound
-      ? max(below, range.lowerBound) : below + 7
+    let isBelowNearer = target - below <= 3 || below + 7 > range.upperBound
+    return isBelowNearer && below >= range.lowerBound ? below : below + 7
   }
 
   private var comesFromAbove: Bool {
@@ -179,7 +179,7 @@ struct Melody {
     }
     func cost(_ step: Int) -> Int {
       let leap = notes.last.map { max(abs(step - $0.step) - 3, 0) } ?? 0
-      return abs(step - target) + 4 * leap
+      return abs(step + (motif.lowest + motif.highest) / 2 - target) + 4 * leap
     }
     return allowed.min { cost($0) < cost($1) } ?? chord.nearest(to: target)
   }

@@ -27,7 +27,7 @@ package struct PiecePlan: Sendable {
     let own = Motif(of: event.repositoryID)
     motif = history.motif?.varied(for: event.deliveryID, own: own) ?? own
     key = Key(of: event.repositoryID)
-    register = Register(key, around: parameters.mood == .dark ? 58 : 67)
+    register = Register(key, around: parameters.mood == .dark ? 58 : 69)
     beat = Int((Double(60 * ScoreLimits.sampleRate) / parameters.tempo).rounded())
     let most = parameters.figure == .remark ? Self.remarkBeats : .max
     let beats = min(PieceLength(intensity: parameters.intensity, tempo: parameters.tempo).beats, most)

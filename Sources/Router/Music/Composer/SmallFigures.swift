@@ -78,7 +78,8 @@ enum SmallFigures {
       guard note.tick < plan.finalTick, note.tick > 0 else { return [note] }
       if generator.chance(18) { return [] }
       guard note.ticks >= 2, generator.chance(55) else { return [note] }
-      return (0..<note.ticks).filter { $0 % 4 != 3 }.map { repeated in
+      return (0..<note.ticks).filter { $0 % 4 != 3 && ($0 == 0 || !plan.isStrong(note.tick + $0)) }.map {
+        repeated in
         MelodyNote(
           tick: note.tick + repeated, ticks: 1, step: note.step,
           weight: note.weight * (1 - 0.15 * Double(min(repeated, 5))))
