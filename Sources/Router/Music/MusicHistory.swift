@@ -10,7 +10,7 @@ package struct MusicHistory: Codable, Sendable, Equatable {
   package private(set) var previousParameters: MusicalParameters?
   /// As it was heard last.
   package private(set) var motif: Motif?
-  /// Whether the last piece ended with a question, which the next success answers.
+  /// Whether a piece ended with a question that no success has answered yet.
   package private(set) var isUnresolved = false
 
   package init() {}
@@ -28,7 +28,12 @@ package struct MusicHistory: Codable, Sendable, Equatable {
     eventCount += 1
     previousParameters = parameters
     self.motif = motif
-    isUnresolved = !parameters.cadence.isResolved
+    switch parameters.cadence {
+    case .half, .deceptive: isUnresolved = true
+    case .authentic: isUnresolved = false
+    // Comes to rest, and answers nothing.
+    case .plagal: break
+    }
   }
 
   /// Only pushes count: a pull request's commits were pushed before.

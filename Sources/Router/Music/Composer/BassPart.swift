@@ -109,7 +109,9 @@ struct BassPart {
       plan.parameters.scale.semitones.contains(
         (pitch - tonic).quotientAndRemainder(floorDividingBy: 12).remainder)
     }
-    return isInScale(next + direction) ? next + direction : next + 2 * direction
+    var neighbour = next + direction
+    while !isInScale(neighbour) { neighbour += direction }
+    return neighbour
   }
 
   /// Semitones from a degree of the scale to one so many steps above it.

@@ -90,12 +90,19 @@ private struct Bed {
     }
   }
 
+  /// Euclid's.
+  private static func divisor(_ left: Int, _ right: Int) -> Int {
+    right == 0 ? left : divisor(right, left % right)
+  }
+
   /// - Returns: after how many samples the voice begins anew.
   private mutating func addVoice(
     _ instrument: Score.Instrument, seconds: ClosedRange<Int>, gain: Double, pan: Double, delay: Double
   ) -> Int {
     let rate = ScoreLimits.sampleRate
-    let loop = generator.within(seconds.lowerBound * rate...seconds.upperBound * rate)
+    var loop = generator.within(seconds.lowerBound * rate...seconds.upperBound * rate - 1_000)
+    // Two voices without a common divisor are together again after the product of their times: days.
+    while voices.contains(where: { Self.divisor($0.loop ?? 1, loop) > 1 }) { loop += 1 }
     voices.append(
       Score.Voice(
         role: .bed, instrument: instrument, gain: gain * self.gain, pan: pan, reverb: 0.55, delay: delay,

@@ -6,10 +6,8 @@ package enum Composer {
   package static func piece(
     for event: RepositoryEvent, parameters: MusicalParameters, history: inout MusicHistory
   ) -> Score {
-    let own = Motif(of: event.repositoryID)
-    let motif = history.motif?.varied(for: event.deliveryID, own: own) ?? own
-    let plan = PiecePlan(event, parameters, history, motif: motif)
-    history.take(event, parameters, motif: motif)
+    let plan = PiecePlan(event, parameters, history)
+    history.take(event, parameters, motif: plan.motif)
     var writer = ScoreWriter(
       beat: plan.beat, length: parameters.durationMs * (ScoreLimits.sampleRate / 1_000),
       seed: event.deliveryID)
@@ -36,7 +34,7 @@ package enum Composer {
       percussion.write(to: &writer)
     }
     // What is broken stops for a beat, and again before the end.
-    if plan.parameters.figure == .stutter {
+    if plan.parameters.figure == .stutter, plan.finalTick >= 8 {
       writer.silence(plan.finalTick - 4..<plan.finalTick)
       if plan.finalTick >= 32 { writer.silence(plan.finalTick / 2..<plan.finalTick / 2 + 4) }
     }

@@ -7,7 +7,7 @@ struct Melody {
   /// Steps above the melody's tonic that it stays within.
   private let range: ClosedRange<Int>
   /// More than this from note to note is brought nearer by an octave.
-  private static let widestLeap = 6
+  private static let widestLeap = 5
 
   /// What is made of the motif in one bar.
   private enum Cell {
@@ -111,6 +111,7 @@ struct Melody {
 
   /// The motif, moved so that its last note leads by step into the final one.
   private mutating func approach(_ ticks: Range<Int>) {
+    let final = final
     let leading = final + (comesFromAbove ? 1 : -1)
     let motif = plan.motif.eighths * 2 <= ticks.count ? plan.motif : plan.motif.head
     var tick = ticks.lowerBound
@@ -142,11 +143,11 @@ struct Melody {
       case .half: chord.degrees[plan.parameters.emotion.tension > 0.5 ? 1 : 2]
       case .deceptive: chord.degrees[1]
       }
-    // In the octave that the contour has come to.
-    let target = contour(at: plan.finalTick)
+    // In the octave between where the contour goes and where the melody is.
+    let target = (contour(at: plan.finalTick) + (notes.last?.step ?? contour(at: plan.finalTick))) / 2
     let below = target - (target - degree).quotientAndRemainder(floorDividingBy: 7).remainder
-    return target - below <= 3 || below + 7 > range.upperBound
-      ? max(below, range.lowerBound) : below + 7
+    let isBelowNearer = target - below <= 3 || below + 7 > range.upperBound
+    return isBelowNearer && below >= range.lowerBound ? below : below + 7
   }
 
   private var comesFromAbove: Bool {
@@ -178,7 +179,7 @@ struct Melody {
     }
     func cost(_ step: Int) -> Int {
       let leap = notes.last.map { max(abs(step - $0.step) - 3, 0) } ?? 0
-      return abs(step - target) + 4 * leap
+      return abs(step + (motif.lowest + motif.highest) / 2 - target) + 4 * leap
     }
     return allowed.min { cost($0) < cost($1) } ?? chord.nearest(to: target)
   }

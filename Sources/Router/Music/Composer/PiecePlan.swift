@@ -20,12 +20,14 @@ package struct PiecePlan: Sendable {
   /// Whether it begins on the chord with which the last piece asked its question.
   package let answers: Bool
 
-  init(_ event: RepositoryEvent, _ parameters: MusicalParameters, _ history: MusicHistory, motif: Motif) {
+  /// - Parameter history: of what came before the event.
+  package init(_ event: RepositoryEvent, _ parameters: MusicalParameters, _ history: MusicHistory) {
     deliveryID = event.deliveryID
     self.parameters = parameters
-    self.motif = motif
+    let own = Motif(of: event.repositoryID)
+    motif = history.motif?.varied(for: event.deliveryID, own: own) ?? own
     key = Key(of: event.repositoryID)
-    register = Register(key, around: parameters.mood == .dark ? 58 : 67)
+    register = Register(key, around: parameters.mood == .dark ? 58 : 69)
     beat = Int((Double(60 * ScoreLimits.sampleRate) / parameters.tempo).rounded())
     let most = parameters.figure == .remark ? Self.remarkBeats : .max
     let beats = min(PieceLength(intensity: parameters.intensity, tempo: parameters.tempo).beats, most)

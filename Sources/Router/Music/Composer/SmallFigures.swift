@@ -13,7 +13,10 @@ enum SmallFigures {
       let step = plan.isStrong(middle) ? plan.chord(at: middle).nearest(to: second.step) : second.step
       notes.append(MelodyNote(tick: middle, ticks: plan.finalTick - middle, step: step, weight: 0.4))
     }
-    return notes + [last]
+    var end = last
+    while end.step - notes.last!.step > 4 { end.step -= 7 }
+    while notes.last!.step - end.step > 4 { end.step += 7 }
+    return notes + [end]
   }
 
   /// Bells that run up through the chord, twice where there is time, and rest on the motif's first notes.
@@ -75,7 +78,8 @@ enum SmallFigures {
       guard note.tick < plan.finalTick, note.tick > 0 else { return [note] }
       if generator.chance(18) { return [] }
       guard note.ticks >= 2, generator.chance(55) else { return [note] }
-      return (0..<note.ticks).filter { $0 % 4 != 3 }.map { repeated in
+      return (0..<note.ticks).filter { $0 % 4 != 3 && ($0 == 0 || !plan.isStrong(note.tick + $0)) }.map {
+        repeated in
         MelodyNote(
           tick: note.tick + repeated, ticks: 1, step: note.step,
           weight: note.weight * (1 - 0.15 * Double(min(repeated, 5))))

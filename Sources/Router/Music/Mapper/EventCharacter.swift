@@ -47,7 +47,7 @@ struct EventCharacter {
       .pullRequest, ["opened", "reopened", "ready_for_review"], nil, 0.45, 0.20, 0.50, 0.70, 0.45, .song,
       .half),
     Row(.pullRequest, ["closed"], .success, 0.12, 0.95, 0.65, 0.80, 0.65, .song, .authentic),
-    Row(.pullRequest, ["closed"], nil, 0.40, 0.30, 0.25, 0.10, 0.25, .song, .plagal),
+    Row(.pullRequest, ["closed"], nil, 0.40, 0.32, 0.25, 0.10, 0.25, .song, .plagal),
     Row(.pullRequest, ["synchronize"], nil, 0.35, 0.30, 0.45, 0.50, 0.20, .song, .half),
     Row(.pullRequest, [], nil, 0.30, 0.35, 0.25, 0.40, 0.10, .remark, .half),
 
@@ -57,17 +57,17 @@ struct EventCharacter {
 
     Row(.checkRun, [], .success, 0.10, 0.80, 0.40, 0.50, 0.25, .song, .authentic),
     Row(.checkRun, [], .failure, 0.85, 0.05, 0.30, 0.15, 0.40, .song, .deceptive),
-    Row(.checkRun, [], .pending, 0.45, 0.15, 0.35, 0.40, 0.10, .remark, .half),
+    Row(.checkRun, [], .pending, 0.45, 0.20, 0.35, 0.40, 0.10, .remark, .half),
     Row(.checkRun, [], nil, 0.25, 0.40, 0.20, 0.35, 0.08, .remark, .plagal),
 
     Row(.workflowRun, [], .success, 0.10, 0.85, 0.50, 0.55, 0.35, .song, .authentic),
     Row(.workflowRun, [], .failure, 0.90, 0.05, 0.35, 0.15, 0.50, .song, .deceptive),
-    Row(.workflowRun, [], .pending, 0.45, 0.15, 0.45, 0.45, 0.15, .remark, .half),
+    Row(.workflowRun, [], .pending, 0.45, 0.20, 0.45, 0.45, 0.15, .remark, .half),
     Row(.workflowRun, [], nil, 0.25, 0.40, 0.20, 0.35, 0.10, .remark, .plagal),
 
     Row(.deploymentStatus, [], .success, 0.10, 0.95, 0.70, 0.75, 0.60, .song, .authentic),
     Row(.deploymentStatus, [], .failure, 0.95, 0.05, 0.40, 0.10, 0.60, .song, .deceptive),
-    Row(.deploymentStatus, [], .pending, 0.50, 0.20, 0.55, 0.60, 0.25, .song, .half),
+    Row(.deploymentStatus, [], .pending, 0.45, 0.20, 0.55, 0.60, 0.25, .song, .half),
     Row(.deploymentStatus, [], nil, 0.25, 0.45, 0.30, 0.40, 0.15, .remark, .plagal),
 
     Row(.issues, ["opened", "reopened"], nil, 0.48, 0.20, 0.35, 0.45, 0.25, .song, .half),
