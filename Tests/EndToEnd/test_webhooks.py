@@ -335,7 +335,7 @@ async def test_a_slow_body_is_given_up_in_time(antiphon, number):
         status = await asyncio.wait_for(reader.readline(), 20)
         assert b" 408 " in status, status
         writer.close()
-    assert 8 <= asyncio.get_running_loop().time() - begun
+    assert asyncio.get_running_loop().time() - begun >= 8
 
 
 async def test_without_a_secret_nobody_is_believed(tmp_path, media, number):
