@@ -45,9 +45,10 @@ package struct AudioEngineApplication: Sendable {
     let timelines = makeTimelines(
       opener: makeOpener(mediaRoot: mediaRoot, extractor: extractor), freshness: freshness, disk: disk,
       pacer: pacer, workers: workers, permits: permits, admission: admission)
+    let renders = RenderService(threadCount: coreCount)
     let handler = CommandHandler(
       pacer: pacer, timelines: timelines, mediaRoot: mediaRoot,
-      resolver: QueryResolver(mediaRoot: mediaRoot, extractor: extractor))
+      resolver: QueryResolver(mediaRoot: mediaRoot, extractor: extractor), renders: renders)
     try pacer.start(
       limits: Hello.Limits(
         maximumWorkers: configuration.maximumWorkers, maximumSessions: configuration.maximumSessions,
@@ -69,7 +70,7 @@ package struct AudioEngineApplication: Sendable {
       startedNanoseconds: MonotonicClock.nowNanoseconds)
     try await serveHTTP(
       EngineHTTPAPI(
-        handler: handler, pacer: pacer, figures: figures, refusals: refusals,
+        handler: handler, renders: renders, pacer: pacer, figures: figures, refusals: refusals,
         requestGuard: RequestGuard(bindHost: configuration.httpHost)))
   }
 

@@ -130,9 +130,12 @@ package struct RouterApplication: Service {
     ListenRoutes(plane: plane).add(to: router)
     OperatorRoutes(plane: plane, streams: streams, parts: parts, access: access).add(to: router)
     ArtworkRoutes(store: ArtworkStore(plane: plane)).add(to: router)
-    WebhookRoutes(receiver: parts.receiver, secret: try configuration.webhookSecret()).add(to: router)
+    let webhookSecret = try configuration.webhookSecret()
+    WebhookRoutes(receiver: parts.receiver, secret: webhookSecret).add(to: router)
     StreamRoutes(streams: streams, receiver: parts.receiver).add(to: router)
-    RepositoryRoutes(plane: plane, parts: parts, renderer: RenderClient(plane: plane)).add(to: router)
+    RepositoryRoutes(
+      plane: plane, parts: parts, renderer: RenderClient(plane: plane), takesWebhooks: webhookSecret != nil
+    ).add(to: router)
     addOpenAPI(to: router)
     logAccess(to: router.routes.filter { !pagePaths.contains($0.path.description) })
     // Behind every route.

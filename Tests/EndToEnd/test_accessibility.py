@@ -6,6 +6,7 @@ from playwright.async_api import expect
 
 from client import request
 from media import FLAC, tone_clip
+from repository_page import RepositoryTab, happen, repository_tab
 from tab import Tab, tab_in
 
 PLAYING = tone_clip(440, 120, FLAC)
@@ -162,3 +163,68 @@ async def test_the_keyboard_goes_through_the_page_in_order(antiphon, media, brow
         places = [seen.index(name) for name in order if name != "previous"]
         assert places == sorted(places), seen
         await tab.button("Stop").click()
+
+
+@pytest.mark.parametrize(("size", "scheme"), WINDOWS)
+async def test_a_repositorys_page_is_accessible(antiphon, browser, new_session, size, scheme):
+    url, repository = antiphon.router.url, new_session()
+    options = {"viewport": {"width": size[0], "height": size[1]}, "color_scheme": scheme, "reduced_motion": "reduce"}
+    least = LEAST_ON_PHONE_PX if size[0] < 900 else LEAST_PX
+    async with repository_tab(browser, url, repository, bypass_csp=True, **options) as tab:
+
+        async def check(state: str) -> None:
+            await assert_accessible(tab, state)
+            await assert_hit(tab, least, state)
+
+        await expect(tab.page.locator("#phase")).to_have_text("Nothing has happened yet")
+        await check("nothing has happened")
+        await tab.try_it("Failing check")
+        await tab.wait_for_piece(1)
+        await check("sounding")
+        await happen(url, repository, "release", title="A long title, " * 12, outcome="success")
+        await expect(tab.page.locator("#events .event-row")).to_have_count(2)
+        for panel in ("Events", "Try it", "Connect"):
+            await tab.page.get_by_role("tab", name=panel).click()
+            await check(panel)
+        await tab.button("Percussion").click()
+        await expect(tab.button("Percussion")).to_have_attribute("aria-pressed", "false")
+        await tab.button("Replay the week").click()
+        await expect(tab.page.locator("#week")).to_be_visible()
+        await check("replaying, a voice silenced")
+        await tab.button("Stop the replay").click()
+        # Nothing moves but what is told to.
+        assert await tab.page.evaluate("() => document.getAnimations().length") == 0
+    context = await browser.new_context(bypass_csp=True, **options)
+    tab = RepositoryTab(await context.new_page())
+    await tab.page.goto(f"{url}/repository.html", wait_until="domcontentloaded")
+    await expect(tab.page.locator("#repositories .row").first).to_be_visible()
+    await assert_accessible(tab, "all repositories")
+    await assert_hit(tab, least, "all repositories")
+    await tab.assert_fits(".top *, .stage *, .shelves *")
+    await context.close()
+
+
+async def test_the_keyboard_goes_through_a_repositorys_page(antiphon, browser, new_session):
+    """In order, and to be seen; the arrow keys open the tabs."""
+    url, repository = antiphon.router.url, new_session()
+    await happen(url, repository)
+    async with repository_tab(browser, url, repository) as tab:
+        await expect(tab.page.locator("#events .event-row")).to_have_count(1)
+        seen = []
+        for _ in range(14):
+            await tab.page.keyboard.press("Tab")
+            name, outline = await tab.page.evaluate(
+                """() => { const at = document.activeElement;
+                  return [at.id || at.dataset.role || at.className, getComputedStyle(at).outlineStyle] }"""
+            )
+            assert outline != "none", f"the focus on {name} cannot be seen"
+            seen.append(name)
+        order = ["all-repositories", "volume", "play-pause", "replay", "melody", "bed", "tab-events"]
+        places = [seen.index(name) for name in order]
+        assert places == sorted(places), seen
+        await tab.page.locator("#tab-events").focus()
+        await tab.page.keyboard.press("ArrowRight")
+        await expect(tab.page.locator("#panel-try")).to_be_visible()
+        await tab.page.keyboard.press("ArrowRight")
+        await tab.page.keyboard.press("ArrowRight")
+        await expect(tab.page.locator("#panel-events")).to_be_visible()

@@ -11,18 +11,23 @@ package final class CommandHandler: Sendable {
   private let mediaRoot: MediaRoot?
   private let artwork: ArtworkReader
   private let resolver: QueryResolver
+  private let renders: RenderService
   private let waiting = WaitingAnswers()
   /// Listings, in order.
   private let queue = DispatchQueue(label: "antiphon.control")
   /// What moving sessions wait for: no slow folder holds it up.
   private let moves = DispatchQueue(label: "antiphon.moves")
 
-  package init(pacer: Pacer, timelines: TimelineStore, mediaRoot: MediaRoot?, resolver: QueryResolver) {
+  package init(
+    pacer: Pacer, timelines: TimelineStore, mediaRoot: MediaRoot?, resolver: QueryResolver,
+    renders: RenderService
+  ) {
     self.pacer = pacer
     self.timelines = timelines
     self.mediaRoot = mediaRoot
     artwork = ArtworkReader(mediaRoot: mediaRoot)
     self.resolver = resolver
+    self.renders = renders
   }
 
   /// Carries a command out; the answer goes to the asker as an event.
@@ -36,8 +41,7 @@ package final class CommandHandler: Sendable {
     case .artwork(let url, let offset): piece(of: url, from: offset, for: inquiry)
     // Not in order with the others: it may take seconds.
     case .resolve(let request): Task { await resolve(request, for: inquiry) }
-    case .render:
-      answerAside(EngineEvent(.error(ErrorReport(.unsupported, "no scores yet", stage: .command))), inquiry)
+    case .render(let request): render(request, for: inquiry)
     case .session(let id, let action): pacer.post(.command(id, action, inquiry))
     }
   }
@@ -102,6 +106,15 @@ package final class CommandHandler: Sendable {
       case .failure(let report): .error(report)
       }
     answerAside(EngineEvent(body), inquiry)
+  }
+
+  private func render(_ request: RenderRequest, for inquiry: Inquiry) {
+    renders.render(request) { [self] result in
+      switch result {
+      case .success(let piece): answerAside(EngineEvent(.rendered(piece)), inquiry)
+      case .failure(let report): answerAside(EngineEvent(.error(report)), inquiry)
+      }
+    }
   }
 
   // MARK: Artwork

@@ -12,6 +12,7 @@ struct EngineHTTPAPI: Sendable {
   private static let maximumBodyByteCount = WireLimits.maximumCommandByteCount
 
   let handler: CommandHandler
+  let renders: RenderService
   let pacer: Pacer
   let figures: EngineFigures
   let refusals: RefusalLog
@@ -47,9 +48,7 @@ struct EngineHTTPAPI: Sendable {
       return try Self.response(
         await handler.answer(to: .resolve(ResolveRequest(httpQuery: request.uri.query))))
     }
-    router.post("render") { _, _ -> Response in
-      throw ErrorReport(.unsupported, "rendering scores is not produced by this version", stage: .command)
-    }
+    router.post("render") { request, _ in try await render(request) }
     router.get("health") { _, _ in try Self.json(await figures.health()) }
     router.get("ready") { _, _ in
       let report = await figures.readiness.report()
@@ -72,14 +71,7 @@ struct EngineHTTPAPI: Sendable {
   }
 
   private func command(_ name: String, _ request: Request, id: SessionID) async throws -> Response {
-    let body: ByteBuffer
-    do {
-      body = try await request.body.collect(upTo: Self.maximumBodyByteCount)
-    } catch {
-      throw ErrorReport(
-        .lineTooLong, "the body is longer than \(Self.maximumBodyByteCount) bytes", hint: "send it in less",
-        stage: .command)
-    }
+    let body = try await Self.body(of: request)
     let json = body.readableBytes == 0 ? Array("{}".utf8) : Array(body.readableBytesView)
     let command: EngineCommand
     do {
@@ -89,6 +81,16 @@ struct EngineHTTPAPI: Sendable {
       throw error.report
     }
     return try Self.response(await handler.answer(to: command.action))
+  }
+
+  static func body(of request: Request) async throws -> ByteBuffer {
+    do {
+      return try await request.body.collect(upTo: maximumBodyByteCount)
+    } catch {
+      throw ErrorReport(
+        .lineTooLong, "the body is longer than \(maximumBodyByteCount) bytes", hint: "send it in less",
+        stage: .command)
+    }
   }
 
   private func sessionID(_ context: BasicRequestContext) throws -> SessionID {

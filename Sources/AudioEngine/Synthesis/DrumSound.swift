@@ -28,7 +28,7 @@ struct DrumSound: SoundGenerator {
     var noise: Noise?
   }
 
-  private struct Tone {
+  fileprivate struct Tone {
     let recipe: Recipe.Tone
     var phase: UInt32 = 0
     var step: UInt32 = 0
@@ -92,17 +92,25 @@ struct DrumSound: SoundGenerator {
 
   mutating func add(to output: Samples, _ span: Span) {
     for index in tones.indices where !tones[index].level.isOver {
-      let tone = tones[index]
-      let bend = Float(tone.recipe.index / (2 * .pi))
-      for sample in stride(from: 0, to: span.count, by: SampleBuffer.vectorCount) {
-        let modulation = SIMD8.sine(turns: .turns(tone.modulatorPhase, tone.modulatorStep, sample)) * bend
-        let value = SIMD8.sine(turns: .turns(tone.phase, tone.step, sample) + modulation)
-        output.values[vector: sample] += value * tone.segment.vector(span.offset + sample) * tone.recipe.level
-      }
-      tones[index].phase &+= tone.step &* UInt32(span.count)
-      tones[index].modulatorPhase &+= tone.modulatorStep &* UInt32(span.count)
+      tones[index].add(to: output.values, span)
     }
     if noise?.level.isOver == false { noise?.add(to: output.values, span) }
+  }
+}
+
+extension DrumSound.Tone {
+  fileprivate mutating func add(to output: UnsafeMutablePointer<Float>, _ span: Span) {
+    let (step, modulatorStep, bend) = (step, modulatorStep, Float(recipe.index / (2 * .pi)))
+    let (levels, gain) = (segment, recipe.level)
+    var (phase, modulatorPhase) = (phase, modulatorPhase)
+    for index in 0..<Int32(truncatingIfNeeded: span.count) {
+      let level = levels.value(Int32(truncatingIfNeeded: span.offset) &+ index) * gain
+      let modulation = PortableMath.sine(PortableMath.turns(modulatorPhase)) * bend
+      output[Int(index)] += PortableMath.sine(PortableMath.turns(phase) + modulation) * level
+      phase &+= step
+      modulatorPhase &+= modulatorStep
+    }
+    (self.phase, self.modulatorPhase) = (phase, modulatorPhase)
   }
 }
 

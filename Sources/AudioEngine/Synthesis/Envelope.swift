@@ -18,8 +18,8 @@ struct Envelope {
     }
   }
 
-  /// −80 dB: what is below it ends.
-  static let silence: Float = 1e-4
+  /// −70 dB: what is below it ends.
+  static let silence: Float = 3e-4
   /// A stolen note is gone after 5 ms.
   private static let cutSampleCount: Float = 256
 

@@ -3,7 +3,7 @@ import WireProtocol
 /// Puts the parts together, and the room around them.
 struct Mixer: ~Copyable {
   /// Six voices together reach about −6 dBFS.
-  private static let level: Float = 1
+  private static let level: Float = 0.85
 
   private let note = SampleBuffer(count: 2 * ControlBlock.sampleCount)
   private let part = SampleBuffer(count: 2 * ControlBlock.sampleCount)

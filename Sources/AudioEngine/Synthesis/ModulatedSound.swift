@@ -79,53 +79,37 @@ struct ModulatedSound: SoundGenerator {
 
   mutating func add(to output: Samples, _ span: Span) {
     for index in pairs.indices where !pairs[index].level.isOver {
-      if isStereo {
-        pairs[index].addFrames(to: output.values, span)
-      } else {
-        pairs[index].add(to: output.values, span)
-      }
-      pairs[index].carrierPhase &+= pairs[index].carrierStep &* UInt32(span.count)
-      pairs[index].modulatorPhase &+= pairs[index].modulatorStep &* UInt32(span.count)
+      pairs[index].add(to: output, span)
     }
   }
 }
 
 extension ModulatedSound.Pair {
-  /// Eight samples from `sample` on.
-  @inline(__always)
-  private func vector(_ sample: Int, _ span: Span) -> SIMD8<Float> {
-    let modulation =
-      SIMD8.sine(turns: .turns(modulatorPhase, modulatorStep, sample))
-      * (indexSegment.vector(span.offset + sample) * indexGain)
-    return SIMD8.sine(turns: .turns(carrierPhase, carrierStep, sample) + modulation)
-      * levelSegment.vector(span.offset + sample)
-  }
-
-  fileprivate func add(to output: UnsafeMutablePointer<Float>, _ span: Span) {
-    for sample in stride(from: 0, to: span.count, by: SampleBuffer.vectorCount) {
-      output[vector: sample] += vector(sample, span) * left
+  fileprivate mutating func add(to output: Samples, _ span: Span) {
+    withUnsafeTemporaryAllocation(of: Float.self, capacity: ControlBlock.sampleCount) { buffer in
+      // Safe: a span is no longer than a control block.
+      let samples = buffer.baseAddress!
+      write(to: samples, span)
+      if output.channelCount == 2 {
+        for index in 0..<span.count { output[frame: index] += samples[index] * SIMD2(left, right) }
+      } else {
+        for index in 0..<span.count { output.values[index] += samples[index] * left }
+      }
     }
   }
 
-  fileprivate func addFrames(to output: UnsafeMutablePointer<Float>, _ span: Span) {
-    let gains = SIMD8(left, right, left, right, left, right, left, right)
-    for sample in stride(from: 0, to: span.count, by: SampleBuffer.vectorCount) {
-      let values = vector(sample, span)
-      let (low, high) = (values.lowHalf, values.highHalf)
-      let first = SIMD8(low.x, low.x, low.y, low.y, low.z, low.z, low.w, low.w)
-      let second = SIMD8(high.x, high.x, high.y, high.y, high.z, high.z, high.w, high.w)
-      output[vector: 2 * sample] += first * gains
-      output[vector: 2 * sample + SampleBuffer.vectorCount] += second * gains
+  private mutating func write(to samples: UnsafeMutablePointer<Float>, _ span: Span) {
+    let (carrierStep, modulatorStep) = (carrierStep, modulatorStep)
+    let (levels, indices, indexGain) = (levelSegment, indexSegment, indexGain)
+    var (carrierPhase, modulatorPhase) = (carrierPhase, modulatorPhase)
+    for index in 0..<Int32(truncatingIfNeeded: span.count) {
+      let place = Int32(truncatingIfNeeded: span.offset) &+ index
+      let bend = PortableMath.sine(PortableMath.turns(modulatorPhase)) * (indices.value(place) * indexGain)
+      samples[Int(index)] = PortableMath.sine(PortableMath.turns(carrierPhase) + bend) * levels.value(place)
+      carrierPhase &+= carrierStep
+      modulatorPhase &+= modulatorStep
     }
-  }
-}
-
-extension SIMD8<Float> {
-  /// The phases of eight samples, the first of them `sample` steps after `phase`, in turns.
-  @inline(__always)
-  static func turns(_ phase: UInt32, _ step: UInt32, _ sample: Int) -> SIMD8<Float> {
-    let first = phase &+ step &* UInt32(sample)
-    return turns(SIMD8<UInt32>(repeating: first) &+ SIMD8<UInt32>(0, 1, 2, 3, 4, 5, 6, 7) &* step)
+    (self.carrierPhase, self.modulatorPhase) = (carrierPhase, modulatorPhase)
   }
 }
 

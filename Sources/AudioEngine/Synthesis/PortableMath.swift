@@ -51,18 +51,16 @@ package enum PortableMath {
     // log2(1,000)
     exp2(-9.965_784_284_662_087 * samples / (seconds * Double(ScoreLimits.sampleRate)))
   }
-}
 
-extension SIMD8<Float> {
-  /// Sines of angles in turns, −1,000 to 1,000; right to 10⁻⁶, which is 120 dB down.
+  /// The sine of an angle in turns, −1,000 to 1,000; right to 10⁻⁶, which is 120 dB down. Without branches, so that
+  /// the compiler computes several at once.
   @inline(__always)
-  static func sine(turns: SIMD8<Float>) -> SIMD8<Float> {
+  static func sine(_ turns: Float) -> Float {
     // Adding and taking away 1.5 × 2²³ rounds to a whole number. The cosine is even, so that of the angle less a
     // quarter only the magnitude is needed: sin t = cos(t − ¼) = sin(¼ − |t − ¼|).
     let shifted = turns - 0.25
     let whole = (shifted + 12_582_912) - 12_582_912
-    let magnitude = (shifted - whole).magnitude
-    let x = 0.25 - magnitude
+    let x = 0.25 - (shifted - whole).magnitude
     let square = x * x
     // The polynomial with the least error on −¼…¼, 3 × 10⁻⁹.
     var sum = square * 39.536_700 - 76.549_780
@@ -71,16 +69,10 @@ extension SIMD8<Float> {
     return x * (sum * square + 6.283_185)
   }
 
-  /// Without their signs.
+  /// A phase of which 2³² are a turn, in turns.
   @inline(__always)
-  var magnitude: SIMD8<Float> {
-    unsafeBitCast(unsafeBitCast(self, to: SIMD8<UInt32>.self) & 0x7FFF_FFFF, to: SIMD8<Float>.self)
-  }
-
-  /// 0 ..< 1 of a turn, where 2³² is a whole one.
-  @inline(__always)
-  static func turns(_ phase: SIMD8<UInt32>) -> SIMD8<Float> {
-    // The upper 23 bits are the fraction of a number from 1 to 2 (IEEE 754, section 3.4).
-    unsafeBitCast((phase &>> 9) | 0x3F80_0000, to: SIMD8<Float>.self) - 1
+  static func turns(_ phase: UInt32) -> Float {
+    // The upper 24 bits are a number's whole precision.
+    Float(Int32(truncatingIfNeeded: phase &>> 8)) * (1 / 16_777_216)
   }
 }

@@ -19,7 +19,7 @@ struct Reverb: ~Copyable {
   /// Keeps the tail from growing so small that a processor computes it slowly.
   private static let floor: Float = 1e-18
   /// With a send of 1, the room is about as loud as what is sent.
-  private static let level = 0.7
+  private static let level = 1.1
 
   // Safe: allocated in `init`, reached through this one owner only, freed in `deinit`. One vector a sample holds
   // all eight lines; where a span begins is masked to the lines' size, and a span is shorter than what is mirrored.
@@ -90,32 +90,37 @@ struct Reverb: ~Copyable {
   }
 
   private mutating func addLines(_ input: Samples, to output: Samples, _ span: Span) {
-    let (gains, dulling, wetLevel) = (gains, dulling, wetLevel)
-    let (fractions, slopes) = (fractions, fractionSlopes)
+    let (leftGains, rightGains) = (gains.lowHalf, gains.highHalf)
+    let (leftDulling, rightDulling) = (dulling.lowHalf, dulling.highHalf)
+    let (leftFractions, rightFractions) = (fractions.lowHalf, fractions.highHalf)
+    let (leftSlopes, rightSlopes) = (fractionSlopes.lowHalf, fractionSlopes.highHalf)
     let (p0, p1, p2, p3) = (place(0), place(1), place(2), place(3))
     let (p4, p5, p6, p7) = (place(4), place(5), place(6), place(7))
-    var dulled = dulled
+    var (left, right) = (dulled.lowHalf, dulled.highHalf)
     // Of each line, a sample older than the first.
-    var far = SIMD8(p0[-8], p1[-8], p2[-8], p3[-8], p4[-8], p5[-8], p6[-8], p7[-8])
+    var farLeft = SIMD4(p0[-8], p1[-8], p2[-8], p3[-8])
+    var farRight = SIMD4(p4[-8], p5[-8], p6[-8], p7[-8])
     for index in 0..<span.count {
-      let i = 8 * index
-      let near = SIMD8(p0[i], p1[i], p2[i], p3[i], p4[i], p5[i], p6[i], p7[i])
-      let fraction = fractions + Float(span.offset + index) * slopes
-      let out = near + fraction * (far - near)
-      far = near
-      dulled = out + dulling * (dulled - out)
-      let (first, second) = (dulled.lowHalf, dulled.highHalf)
+      let i = 8 &* index
+      let offset = Float(Int32(truncatingIfNeeded: span.offset &+ index))
+      let nearLeft = SIMD4(p0[i], p1[i], p2[i], p3[i])
+      let nearRight = SIMD4(p4[i], p5[i], p6[i], p7[i])
+      let outLeft = nearLeft + (leftFractions + offset * leftSlopes) * (farLeft - nearLeft)
+      let outRight = nearRight + (rightFractions + offset * rightSlopes) * (farRight - nearRight)
+      (farLeft, farRight) = (nearLeft, nearRight)
+      left = outLeft + leftDulling * (left - outLeft)
+      right = outRight + rightDulling * (right - outRight)
       output[frame: index] +=
-        wetLevel
-        * SIMD2((first.x - first.y) + (first.z - first.w), (second.x - second.y) + (second.z - second.w))
+        wetLevel * SIMD2((left.x - left.y) + (left.z - left.w), (right.x - right.y) + (right.z - right.w))
       // A Householder reflection keeps the energy and mixes every line into every other.
-      let halves = first + second
-      let shared = 0.25 * ((halves.x + halves.y) + (halves.z + halves.w))
+      let both = left + right
+      let shared = 0.25 * ((both.x + both.y) + (both.z + both.w))
       let frame = 0.5 * input[frame: index] + Self.floor
-      let fed = SIMD8(frame.x, frame.x, frame.x, -frame.x, frame.y, -frame.y, frame.y, frame.y)
-      write(gains * (dulled - shared) + fed)
+      let fedLeft = leftGains * (left - shared) + frame.x * SIMD4(1, 1, 1, -1)
+      let fedRight = rightGains * (right - shared) + frame.y * SIMD4(1, -1, 1, 1)
+      write(SIMD8(lowHalf: fedLeft, highHalf: fedRight))
     }
-    self.dulled = dulled
+    dulled = SIMD8(lowHalf: left, highHalf: right)
   }
 
   /// Where a line's next sample is; those that follow are eight values apart.

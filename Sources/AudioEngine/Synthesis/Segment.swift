@@ -29,5 +29,8 @@ struct Segment {
   }
 
   @inline(__always)
-  func value(_ offset: Int) -> Float { start + Float(offset) * slope }
+  func value(_ offset: Int) -> Float { value(Int32(truncatingIfNeeded: offset)) }
+
+  @inline(__always)
+  func value(_ offset: Int32) -> Float { start + Float(offset) * slope }
 }

@@ -9,12 +9,15 @@ struct RepositoryRoutes {
   let plane: DataPlaneHandle
   let parts: RepositoryParts
   let renderer: RenderClient
+  /// Whether there is a secret to believe GitHub by.
+  let takesWebhooks: Bool
 
   func add(to router: Hummingbird.Router<RouterRequestContext>) {
     let repositories = router.group("api/v1/repositories")
     repositories.get { _, context in
       let own = parts.repositories.all.filter { context.grant.matches($0.id) }
-      return Response.json(JSON.encode(["repositories": try await views(of: own)]))
+      let list = RepositoryList(repositories: try await views(of: own), webhooks: takesWebhooks)
+      return Response.json(JSON.encode(list))
     }
     repositories.get(":id") { _, context in
       let repository = try known(context)

@@ -31,6 +31,13 @@ struct RepositoryView: Encodable, Sendable {
   }
 }
 
+/// Those that the asker may hear.
+struct RepositoryList: Encodable, Sendable {
+  var repositories: [RepositoryView]
+  /// Whether the Router takes GitHub's deliveries.
+  var webhooks: Bool
+}
+
 /// One repository with its day.
 struct RepositoryDetail: Encodable, Sendable {
   var repository: RepositoryView

@@ -35,13 +35,13 @@ private struct Bed {
       [.bell, .pluck], [.electricPiano, .bell], [.pluck, .electricPiano],
     ])
     // Semitones above the tonic: fifths and octaves low down, seconds and fourths where they are soft or soon gone.
-    held(.pad, seconds: 19...24, below: 55, [0, 7], count: 2, gain: 0.2, velocity: 52, pan: -0.3)
-    held(.pad, seconds: 27...34, below: 62, [0, 7, 14], count: 2, gain: 0.16, velocity: 48, pan: 0.35)
-    held(wide[0], seconds: 31...40, below: 67, [0, 2, 7], count: 2, gain: 0.12, velocity: 44, pan: 0.1)
-    held(wide[1], seconds: 35...40, below: 74, [0, -5], count: 1, gain: 0.08, velocity: 42, pan: -0.5)
-    held(.bass, seconds: 23...30, below: 41, [0], count: 1, gain: 0.16, velocity: 46, pan: 0)
-    struckNotes(struck[0], seconds: 25...38, below: 79, [0, 2, 5, 7, 12], count: 3, gain: 0.13, pan: 0.5)
-    struckNotes(struck[1], seconds: 13...19, below: 72, [0, 7, 12, 14], count: 2, gain: 0.1, pan: -0.55)
+    held(.pad, seconds: 23...31, below: 55, [0, 7], count: 2, gain: 0.2, velocity: 52, pan: -0.3)
+    held(.pad, seconds: 29...38, below: 62, [0, 7, 14, -5], count: 3, gain: 0.16, velocity: 48, pan: 0.35)
+    held(wide[0], seconds: 31...40, below: 67, [0, 2, 7, -5], count: 3, gain: 0.12, velocity: 44, pan: 0.1)
+    held(wide[1], seconds: 35...40, below: 74, [0, -5, 2], count: 2, gain: 0.08, velocity: 42, pan: -0.5)
+    held(.triangle, seconds: 19...26, below: 41, [0], count: 1, gain: 0.14, velocity: 46, pan: 0)
+    strike(struck[0], seconds: 25...38, below: 79, [0, 2, 5, 7, 12], count: 3, gain: 0.13, pan: 0.5)
+    strike(struck[1], seconds: 13...21, below: 72, [0, 7, 12, 14], count: 2, gain: 0.1, pan: -0.55)
     var effects = Score.Effects()
     effects.reverbSeconds = 4.5
     effects.delaySamples = 33_000 + generator.below(12_000)
@@ -62,17 +62,19 @@ private struct Bed {
     let loop = addVoice(instrument, seconds: seconds, gain: gain, pan: pan, delay: 0)
     let tonic = key.tonic(notAbove: highest)
     var start = generator.below(loop / 4)
+    var choices = intervals
     for _ in 0..<count {
+      let interval = choices.remove(at: generator.below(choices.count))
       let share = loop / count
       notes.append(
         Score.Note(
           voice: voices.count - 1, start: start, length: share * generator.within(60...85) / 100,
-          pitch: tonic + generator.pick(intervals), velocity: velocity + generator.within(-5...5)))
+          pitch: tonic + interval, velocity: velocity + generator.within(-5...5)))
       start += share * generator.within(85...100) / 100
     }
   }
 
-  private mutating func struckNotes(
+  private mutating func strike(
     _ instrument: Score.Instrument, seconds: ClosedRange<Int>, below highest: Int, _ intervals: [Int],
     count: Int,
     gain: Double, pan: Double

@@ -35,6 +35,11 @@ package enum Composer {
       var percussion = PercussionPart(plan)
       percussion.write(to: &writer)
     }
+    // What is broken stops for a beat, and again before the end.
+    if plan.parameters.figure == .stutter {
+      writer.silence(plan.finalTick - 4..<plan.finalTick)
+      if plan.finalTick >= 32 { writer.silence(plan.finalTick / 2..<plan.finalTick / 2 + 4) }
+    }
   }
 
   private static func writeMelody(_ plan: PiecePlan, isFull: Bool, to writer: inout ScoreWriter) {
@@ -44,9 +49,9 @@ package enum Composer {
     case .glitter: part.write(SmallFigures.glitter(plan), to: &writer)
     case .stutter: part.write(SmallFigures.stuttering(Melody.line(plan), plan), to: &writer)
     case .branch:
-      let line = Melody.line(plan)
-      part.write(line, to: &writer, pan: -0.45)
-      part.write(SmallFigures.mirror(of: line, plan), to: &writer, pan: 0.45, gain: 0.85)
+      let (upper, lower) = SmallFigures.branches(of: Melody.line(plan), plan)
+      part.write(upper, to: &writer, pan: -0.45)
+      part.write(lower, to: &writer, pan: 0.45)
     case .song, .fanfare:
       let line = Melody.line(plan)
       part.write(line, to: &writer)

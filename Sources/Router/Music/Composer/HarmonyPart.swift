@@ -12,7 +12,7 @@ struct HarmonyPart {
     self.plan = plan
     dynamics = Dynamics(plan)
     generator = SeededGenerator("harmony:\(plan.deliveryID)")
-    let lowest = plan.parameters.mood == .dark ? 48 : 53
+    let lowest = plan.parameters.mood == .dark ? 47 : 51
     var voicing = Voicing(
       scale: plan.parameters.scale, tonic: plan.key.tonic(notAbove: lowest), lowest: lowest)
     chords = plan.chords.map { voicing.pitches(of: $0) }
@@ -22,11 +22,11 @@ struct HarmonyPart {
   mutating func write(to writer: inout ScoreWriter, isFull: Bool) {
     let instrument = plan.parameters.harmonyInstrument
     if instrument.isSustained {
-      hold(with: instrument, gain: 1, to: &writer)
+      hold(with: instrument, gain: 0.6, to: &writer)
       if isFull { breakChords(with: instrumentBeside(.pluck), to: &writer) }
     } else {
       strike(with: instrument, to: &writer)
-      if isFull { hold(with: instrumentBeside(.pad), gain: 0.7, to: &writer) }
+      if isFull { hold(with: instrumentBeside(.pad), gain: 0.45, to: &writer) }
     }
   }
 
@@ -66,7 +66,7 @@ struct HarmonyPart {
 
   /// Note by note, in eighths; from the second phrase on, so that the piece grows.
   private mutating func breakChords(with instrument: Score.Instrument, to writer: inout ScoreWriter) {
-    let voice = addVoice(instrument, gain: 0.55, pan: 0.35, to: &writer)
+    let voice = addVoice(instrument, gain: 0.6, pan: 0.35, to: &writer)
     let order = generator.pick(Self.orders)
     let begin = plan.finalTick >= 64 ? plan.finalTick / 3 / 16 * 16 : 0
     for tick in stride(from: begin, to: plan.finalTick, by: 2) {
@@ -89,7 +89,8 @@ struct HarmonyPart {
     let effects = plan.parameters.effects
     return writer.addVoice(
       Score.Voice(
-        role: .harmony, instrument: instrument, gain: instrument.level * gain * plan.parameters.gains.harmony,
+        role: .harmony, instrument: instrument,
+        gain: (instrument.level * gain * plan.parameters.gains.harmony).clamped(to: 0...2),
         pan: pan, reverb: (effects.reverb + 0.1).clamped(to: 0...1), delay: effects.delay / 2,
         chorus: effects.chorus,
         cutoffHertz: plan.parameters.mood == .dark ? 1_800 : nil))

@@ -23,7 +23,7 @@ extension Score.Instrument {
   /// Octaves by which it plays higher than written, where it sounds best.
   var octave: Int {
     switch self {
-    case .bell, .marimba, .flute: 1
+    case .bell: 1
     default: 0
     }
   }

@@ -5,7 +5,7 @@ struct Melody {
   private(set) var notes: [MelodyNote] = []
 
   /// Steps above the melody's tonic that it stays within.
-  static let range = -4...11
+  private let range: ClosedRange<Int>
   /// More than this from note to note is brought nearer by an octave.
   private static let widestLeap = 6
 
@@ -15,9 +15,15 @@ struct Melody {
   }
 
   static func line(_ plan: PiecePlan) -> [MelodyNote] {
-    var melody = Melody(plan: plan, generator: SeededGenerator("melody:\(plan.deliveryID)"))
+    var melody = Melody(plan)
     melody.write()
     return melody.notes
+  }
+
+  private init(_ plan: PiecePlan) {
+    self.plan = plan
+    generator = SeededGenerator("melody:\(plan.deliveryID)")
+    range = plan.register.home - 4...plan.register.home + 11
   }
 
   private mutating func write() {
@@ -81,12 +87,15 @@ struct Melody {
     let unit = motif.eighths * 2 <= ticks.count ? 2 : 1
     let anchor = anchor(for: motif, at: ticks.lowerBound, higherBy: steps)
     var tick = ticks.lowerBound
+    var previous = anchor
     for (index, note) in motif.notes.enumerated() where tick < ticks.upperBound {
       let isLast = index == motif.notes.count - 1
       let room = ticks.upperBound - tick
       let length =
         isLast && isHeld ? max(min(note.eighths * unit, room), room - 4) : min(note.eighths * unit, room)
-      add(tick, length, anchor + note.step)
+      // A note that moves in the motif does so here too, also where the chord would hold it.
+      add(tick, length, anchor + note.step, moving: (anchor + note.step - previous).signum())
+      previous = anchor + note.step
       tick += note.eighths * unit
     }
   }
@@ -106,7 +115,7 @@ struct Melody {
     let motif = plan.motif.eighths * 2 <= ticks.count ? plan.motif : plan.motif.head
     var tick = ticks.lowerBound
     let shift = (leading - motif.notes.last!.step).clamped(
-      to: Self.range.lowerBound - motif.lowest...Self.range.upperBound - motif.highest)
+      to: range.lowerBound - motif.lowest...range.upperBound - motif.highest)
     for note in motif.notes.dropLast() {
       add(tick, note.eighths * 2, shift + note.step)
       tick += note.eighths * 2
@@ -117,7 +126,7 @@ struct Melody {
 
   private mutating func end() {
     let ticks = max(plan.chordTicks, 4)
-    if notes.isEmpty { add(0, plan.finalTick, plan.motif.notes[0].step) }
+    if notes.isEmpty { add(0, plan.finalTick, contour(at: 0)) }
     append(MelodyNote(tick: plan.finalTick, ticks: ticks, step: near(final), weight: 0.8))
   }
 
@@ -136,8 +145,8 @@ struct Melody {
     // In the octave that the contour has come to.
     let target = contour(at: plan.finalTick)
     let below = target - (target - degree).quotientAndRemainder(floorDividingBy: 7).remainder
-    return target - below <= 3 || below + 7 > Self.range.upperBound
-      ? max(below, Self.range.lowerBound) : below + 7
+    return target - below <= 3 || below + 7 > range.upperBound
+      ? max(below, range.lowerBound) : below + 7
   }
 
   private var comesFromAbove: Bool {
@@ -149,13 +158,13 @@ struct Melody {
     let x = plan.progress(at: tick)
     let height =
       if plan.parameters.emotion.tension >= 0.5 {
-        5 - 6 * x
+        4 - 6 * x
       } else if plan.parameters.cadence == .half || plan.parameters.emotion.growth >= 0.7 {
         7 * x
       } else {
         1 + 20 * x * (1 - x)
       }
-    return Int(height.rounded())
+    return plan.register.home + Int(height.rounded())
   }
 
   /// The chord's note on which a motif begins: near to the contour and to what was sung before, and such that the
@@ -163,9 +172,9 @@ struct Melody {
   private func anchor(for motif: Motif, at tick: Int, higherBy steps: Int) -> Int {
     let target = contour(at: tick) + steps
     let chord = plan.chord(at: tick)
-    let allowed = Self.range.filter { step in
-      chord.contains(step: step) && Self.range.contains(step + motif.lowest)
-        && Self.range.contains(step + motif.highest)
+    let allowed = range.filter { step in
+      chord.contains(step: step) && range.contains(step + motif.lowest)
+        && range.contains(step + motif.highest)
     }
     func cost(_ step: Int) -> Int {
       let leap = notes.last.map { max(abs(step - $0.step) - 3, 0) } ?? 0
@@ -174,10 +183,14 @@ struct Melody {
     return allowed.min { cost($0) < cost($1) } ?? chord.nearest(to: target)
   }
 
-  private mutating func add(_ tick: Int, _ ticks: Int, _ step: Int) {
+  private mutating func add(_ tick: Int, _ ticks: Int, _ step: Int, moving direction: Int = 0) {
+    let chord = plan.chord(at: tick)
     let needsChord = plan.isStrong(tick) || ticks >= 4
-    let fitted = needsChord ? plan.chord(at: tick).nearest(to: step) : step
-    let summit = Double(fitted - Self.range.lowerBound) / Double(Self.range.count)
+    var fitted = needsChord ? chord.nearest(to: step) : step
+    if needsChord, direction != 0, fitted == notes.last?.step {
+      repeat { fitted += direction } while !chord.contains(step: fitted)
+    }
+    let summit = Double(fitted - range.lowerBound) / Double(range.count)
     append(
       MelodyNote(
         tick: tick, ticks: ticks, step: near(fitted),

@@ -4,14 +4,10 @@ import WireProtocol
 struct MelodyPart {
   private let plan: PiecePlan
   private let dynamics: Dynamics
-  /// The MIDI pitch of step 0.
-  private let tonic: Int
 
   init(_ plan: PiecePlan) {
     self.plan = plan
     dynamics = Dynamics(plan)
-    let highest = plan.parameters.mood == .dark ? 63 : 69
-    tonic = plan.key.tonic(notAbove: highest) + 12 * plan.parameters.instrument.octave
   }
 
   func write(_ line: [MelodyNote], to writer: inout ScoreWriter, pan: Double = 0.1, gain: Double = 1) {
@@ -34,7 +30,8 @@ struct MelodyPart {
     let isLast = note.tick == plan.finalTick
     writer.add(
       voice: voice, tick: note.tick, ticks: note.ticks,
-      pitch: tonic + plan.parameters.scale.semitones(atStep: note.step),
+      pitch: plan.register.pitch(of: note.step, in: plan.parameters.scale) + 12
+        * plan.parameters.instrument.octave,
       velocity: dynamics.melody(note) - softerBy,
       touch: isLast ? 1.1 : plan.parameters.instrument.isSustained ? 0.98 : 0.9)
   }

@@ -17,7 +17,7 @@ struct PercussionPart {
     voice = writer.addVoice(
       Score.Voice(
         role: .percussion, instrument: .drums,
-        gain: Score.Instrument.drums.level * 0.8 * plan.parameters.gains.percussion,
+        gain: Score.Instrument.drums.level * plan.parameters.gains.percussion,
         reverb: plan.parameters.effects.reverb / 3))
     let pattern = pattern
     // The drums come in when the melody was heard once.

@@ -15,6 +15,8 @@ package struct PiecePlan: Sendable {
   /// Where the last chord begins.
   package let finalTick: Int
   package let motif: Motif
+  /// The melody's.
+  package let register: Register
   /// Whether it begins on the chord with which the last piece asked its question.
   package let answers: Bool
 
@@ -23,8 +25,10 @@ package struct PiecePlan: Sendable {
     self.parameters = parameters
     self.motif = motif
     key = Key(of: event.repositoryID)
+    register = Register(key, around: parameters.mood == .dark ? 58 : 67)
     beat = Int((Double(60 * ScoreLimits.sampleRate) / parameters.tempo).rounded())
-    let beats = PieceLength(intensity: parameters.intensity, tempo: parameters.tempo).beats
+    let most = parameters.figure == .remark ? Self.remarkBeats : .max
+    let beats = min(PieceLength(intensity: parameters.intensity, tempo: parameters.tempo).beats, most)
     chordTicks = Self.chordBeats(of: beats, tempo: parameters.tempo) * ScoreWriter.ticksPerBeat
     let count = beats * ScoreWriter.ticksPerBeat / chordTicks
     finalTick = (count - 1) * chordTicks
@@ -46,6 +50,8 @@ package struct PiecePlan: Sendable {
   func progress(at tick: Int) -> Double {
     finalTick == 0 ? 1 : (Double(tick) / Double(finalTick)).clamped(to: 0...1)
   }
+
+  private static let remarkBeats = 4
 
   /// Half bars while there is little time or the beat is slow, so that harmony moves in any piece.
   private static func chordBeats(of beats: Int, tempo: Double) -> Int {

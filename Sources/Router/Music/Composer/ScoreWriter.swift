@@ -47,6 +47,19 @@ struct ScoreWriter {
         velocity: (velocity + generator.within(-3...3)).clamped(to: 1...127)))
   }
 
+  /// Takes away what begins there and lets go of what was begun before.
+  mutating func silence(_ ticks: Range<Int>) {
+    let early = Self.unevenSamples
+    let samples =
+      ticks.lowerBound * beat / Self.ticksPerBeat - early..<ticks.upperBound * beat / Self.ticksPerBeat
+      - early
+    notes.removeAll { samples.contains($0.start) }
+    for index in notes.indices where notes[index].start < samples.lowerBound {
+      let room = samples.lowerBound - notes[index].start
+      notes[index].length = min(notes[index].length, max(room, Self.shortestSamples))
+    }
+  }
+
   /// In the order in which they sound.
   func score(title: String, seed: Int, effects: Score.Effects) -> Score {
     let ordered = notes.sorted { ($0.start, $0.voice, $0.pitch) < ($1.start, $1.voice, $1.pitch) }

@@ -87,6 +87,6 @@ struct EventCharacter {
     Row(.star, ["deleted"], nil, 0.35, 0.25, 0.10, 0.05, 0.04, .remark, .plagal),
     Row(.star, [], nil, 0.05, 0.70, 0.25, 0.80, 0.10, .glitter, .plagal),
 
-    Row(.fork, [], nil, 0.15, 0.60, 0.35, 0.85, 0.30, .branch, .plagal),
+    Row(.fork, [], nil, 0.15, 0.60, 0.35, 0.85, 0.38, .branch, .plagal),
   ]
 }

@@ -100,13 +100,15 @@ package enum MusicMapper {
     case .glitter: [.melody, .harmony]
     case .branch: [.melody, .harmony, .bass]
     case .song, .fanfare, .stutter:
-      emotion.activity < percussionBorder
+      // A heart beats where it is very tense, also when little goes on.
+      emotion.activity < percussionBorder && emotion.tension < heartbeatBorder
         ? [.melody, .harmony, .bass] : [.melody, .harmony, .bass, .percussion]
     }
   }
 
   /// Activity below which nobody drums.
   private static let percussionBorder = 0.42
+  private static let heartbeatBorder = 0.8
 
   private static func effects(
     _ emotion: MusicalParameters.Emotion, _ mood: MusicalParameters.Mood

@@ -63,15 +63,12 @@ struct ReplayBand {
     }
   }
 
-  /// How much happened about a bar: 0, nothing, to 3.
+  /// How much happened in a bar, beside the busiest: 0, nothing, to 3.
   private func busyness(_ bar: Int) -> Int {
-    let around = plan.density[max(bar - 1, 0)...min(bar + 1, ReplayPlan.bars - 1)].reduce(0, +)
-    return switch around {
-    case 0: 0
-    case ...4: 1
-    case ...11: 2
-    default: 3
-    }
+    let count = plan.density[bar]
+    let busiest = plan.density.max() ?? 0
+    guard count > 0 else { return 0 }
+    return 1 + min(3 * count / (busiest + 1), count / 3)
   }
 
   /// Sixteenths within the bar, and how long, by how much happened.

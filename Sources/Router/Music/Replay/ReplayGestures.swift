@@ -3,7 +3,7 @@ import WireProtocol
 /// What an event is in a replay: a note or a few. Those of the melody go through the repository's motif, note by note.
 struct ReplayGestures {
   private let plan: ReplayPlan
-  private let tonic: Int
+  private let register: Register
   private let melody: Int
   private let bells: Int
   private let remarks: Int
@@ -12,7 +12,7 @@ struct ReplayGestures {
 
   init(_ plan: ReplayPlan, gains: MusicalParameters.Gains, to writer: inout ScoreWriter) {
     self.plan = plan
-    tonic = plan.key.tonic(notAbove: 66)
+    register = Register(plan.key, around: 67)
     func add(_ instrument: Score.Instrument, _ gain: Double, _ pan: Double) -> Int {
       writer.addVoice(
         Score.Voice(
@@ -36,7 +36,7 @@ struct ReplayGestures {
     func add(_ voice: Int, _ offset: Int, _ ticks: Int, _ step: Int, octave: Int = 0, _ accent: Int = 0) {
       writer.add(
         voice: voice, tick: tick + offset, ticks: ticks,
-        pitch: tonic + 12 * octave + plan.scale.semitones(atStep: step), velocity: velocity + accent)
+        pitch: register.pitch(of: step, in: plan.scale) + 12 * octave, velocity: velocity + accent)
     }
     switch (parameters.figure, parameters.cadence) {
     case (.fanfare, _):
@@ -44,7 +44,7 @@ struct ReplayGestures {
       add(bells, 0, 8, chord.nearest(to: step + 7), octave: 1)
     case (.glitter, _):
       for index in 0..<3 {
-        add(bells, index, 1, chord.degrees[index % chord.degrees.count], octave: 2, 4 * index - 6)
+        add(bells, index, 1, chord.degrees[index % chord.degrees.count], octave: 1, 4 * index - 6)
       }
     case (.branch, _):
       add(melody, 0, 2, step)
@@ -77,6 +77,6 @@ struct ReplayGestures {
     // Every other time through it lies a third higher.
     let lift = motifPosition / plan.motif.notes.count % 2 * 2
     motifPosition += 1
-    return chord.nearest(to: 2 + note.step + lift)
+    return chord.nearest(to: register.home + note.step + lift)
   }
 }

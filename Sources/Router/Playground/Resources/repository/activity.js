@@ -5,7 +5,9 @@ import { byId, make, setText } from '../view/elements.js';
 const SVG = 'http://www.w3.org/2000/svg';
 const HEIGHT = 100;
 const GAP = 0.25;
+/** Of a bar in which nothing happened, and of one in which something did. */
 const LEAST_HEIGHT = 3;
+const LEAST_BUSY = 8;
 const BIN_MS = 15 * 60_000;
 /** Under the bars a time is written this often. */
 const HOURS_APART = 6;
@@ -35,9 +37,11 @@ export class Activity {
   #draw() {
     const bins = this.#bins;
     const most = Math.max(1, ...bins.map(({ events }) => events));
-    const svg = element('svg', { viewBox: `0 0 ${bins.length} ${HEIGHT}`, preserveAspectRatio: 'none', 'aria-hidden': 'true' });
+    const svg = element('svg', {
+      viewBox: `0 0 ${bins.length} ${HEIGHT}`, preserveAspectRatio: 'none', 'aria-hidden': 'true',
+    });
     svg.append(...bins.map(({ start_ms: startMs, events }, i) => {
-      const height = events ? Math.max(8, (HEIGHT * Math.sqrt(events / most))) : LEAST_HEIGHT;
+      const height = events ? Math.max(LEAST_BUSY, HEIGHT * Math.sqrt(events / most)) : LEAST_HEIGHT;
       const bar = element('rect', {
         x: i + GAP / 2, y: HEIGHT - height, width: 1 - GAP, height, class: events ? 'busy' : 'calm',
       });
@@ -59,8 +63,8 @@ function summary(bins) {
   if (events === 0) return 'Nothing in the last 24 hours';
   const commits = sum('commits');
   const busiest = bins.reduce((most, bin) => (bin.events >= most.events ? bin : most));
-  const what = commits ? `${eventsLabel(events)} and ${commits} ${commits === 1 ? 'commit' : 'commits'}` : eventsLabel(events);
-  return `${what} in the last 24 hours, most at ${clock(busiest.start_ms)}`;
+  const pushed = commits ? ` and ${commits} ${commits === 1 ? 'commit' : 'commits'}` : '';
+  return `${eventsLabel(events)}${pushed} in the last 24 hours, most at ${clock(busiest.start_ms)}`;
 }
 
 /** Round hours of the day, each over its bar. */

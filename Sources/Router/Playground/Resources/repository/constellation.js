@@ -18,8 +18,9 @@ const LONGEST_LINE_MS = 2500;
 const LINEAR = new Set(['melody', 'bass']);
 
 /**
- * `{stars, lines}` of `voices` (`[{role}]`) and `notes` (`[[voice, start_ms, length_ms, pitch, velocity]…]`).
- * From left to right lie `spanMs`: as a rule all notes, but not the whole of a long last one. A star: `{role, x, y, endX, startMs, endMs, size}`; a line goes from star to star: `[from, to]`.
+ * `{stars, lines}` of `voices` (`[{role}]`) and `notes` (`[[voice, start_ms, length_ms, pitch, velocity]…]`), of which
+ * `spanMs` lie from left to right: as a rule all, but not the whole of a long last one.
+ * A star: `{role, x, y, endX, startMs, endMs, size}`; a line goes from star to star: `[from, to]`.
  */
 export function constellation({ voices, notes }, spanMs = lastOf(notes)) {
   const height = pitchScale(voices, notes);
@@ -35,7 +36,8 @@ export function constellation({ voices, notes }, spanMs = lastOf(notes)) {
   return { stars, lines };
 }
 
-const lastOf = (notes) => Math.max(1, ...notes.map(([, startMs, lengthMs]) => startMs + Math.min(lengthMs, LAST_NOTE_MS)));
+const lastOf = (notes) =>
+  Math.max(1, ...notes.map(([, startMs, lengthMs]) => startMs + Math.min(lengthMs, LAST_NOTE_MS)));
 
 function pitchScale(voices, notes) {
   const pitches = notes.filter(([voice]) => voices[voice]?.role !== 'percussion').map(([, , , pitch]) => pitch);

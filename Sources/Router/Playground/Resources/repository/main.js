@@ -25,7 +25,7 @@ else showOverview();
 
 /** Shows one repository, once there is a token that may hear it. */
 async function open(id) {
-  const { access, session } = await door.enter(async (patterns) => ({ id, shared: true, isForbidden: !matches(patterns, id) }));
+  const { access, session } = await door.enter(async (patterns) => ({ id, isForbidden: !matches(patterns, id) }));
   byId('overview').hidden = true;
   byId('repository').hidden = false;
   byId('all-repositories').hidden = false;

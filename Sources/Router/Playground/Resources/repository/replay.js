@@ -9,6 +9,8 @@ import { timeLabel } from '../view/format.js';
 const REFRESH_MS = 100;
 /** Days cut shorter than this share of the week are not named. */
 const LEAST_SHARE = 0.09;
+const LABELS = { playing: 'Stop the replay', preparing: 'Composing the week…', idle: 'Replay the week' };
+const EMPTY_WEEK = 'Nothing has happened in the last week: there is nothing to replay.';
 const NOT_PLAYABLE = {
   code: 'replay_not_playable', message: 'This browser cannot play the replay.', hint: 'It is Ogg Opus; a newer browser can.',
 };
@@ -41,7 +43,8 @@ export class Replay {
   get heard() {
     if (!this.#current) return null;
     const { sound, replay } = this.#current;
-    return { event: eventAt(replay.events, sound.heardMs), day: this.#day, elapsedMs: sound.heardMs, rms: sound.rms() };
+    const elapsedMs = sound.heardMs;
+    return { event: eventAt(replay.events, elapsedMs), day: this.#day, elapsedMs, rms: sound.rms() };
   }
 
   /** Follows the volume of this device. */
@@ -64,9 +67,11 @@ export class Replay {
     // Asked for at once: the same computation makes both.
     const [replay, file] = await Promise.all([getReplay(this.#id, untilMs), getReplaySound(this.#id, untilMs)]);
     if (attempt !== this.#attempt) return;
-    const error = replay.error ?? (replay.events.length > 0 ? file.error : null);
-    if (error) this.#notices.error(error);
-    else if (replay.events.length === 0) this.#notices.info('Nothing has happened in the last week: there is nothing to replay.');
+    // A repository of which nothing is known has had no week.
+    const isEmpty = replay.error?.status === 404 || replay.events?.length === 0;
+    const error = replay.error ?? file.error;
+    if (isEmpty) this.#notices.info(EMPTY_WEEK);
+    else if (error) this.#notices.error(error);
     else await this.#play(replay, file.bytes, attempt);
     if (attempt !== this.#attempt) return;
     this.#isPreparing = false;
@@ -122,7 +127,7 @@ export class Replay {
     const state = this.#current ? 'playing' : this.#isPreparing ? 'preparing' : 'idle';
     this.#button.dataset.state = state;
     this.#button.setAttribute('aria-busy', String(state === 'preparing'));
-    setText(byId('replay-label'), { playing: 'Stop the replay', preparing: 'Composing the week…', idle: 'Replay the week' }[state]);
+    setText(byId('replay-label'), LABELS[state]);
   }
 }
 

@@ -17,7 +17,6 @@ export async function showRepositories() {
     return answer;
   }
   list.replaceChildren(...answer.repositories.map(card));
-  byId('repositories-heading').hidden = answer.repositories.length === 0;
   return answer;
 }
 

@@ -2,7 +2,7 @@
 
 import { announcement, shortLabel } from '../session/event-words.js';
 import { Pieces } from '../session/pieces.js';
-import { getRepository } from '../session/repositories.js';
+import { getRepository, listRepositories } from '../session/repositories.js';
 import { Snapshot } from '../session/snapshot.js';
 import { choosePlayer } from '../sound/choose-player.js';
 import { startPlayer } from '../sound/start-player.js';
@@ -21,7 +21,7 @@ import { offerWindowAPI } from './window-api.js';
 
 /** Often enough that what is said keeps with what is heard; what is drawn follows the screen. */
 const TICK_MS = 50;
-const TABS = { events: 0, try: 1, connect: 2 };
+const TABS = { try: 1, connect: 2 };
 
 /** Resolves once the page is there, with `{tryIt, connected}`. */
 export async function openRepository(options) {
@@ -74,7 +74,9 @@ class RepositoryPage {
     this.#events = new EventList(session.id);
     this.#replay = new Replay({ id: session.id, player, sky: this.#sky, notices, onChange: () => this.render() });
     this.#listening = new Listening({ player, onChange: () => this.#followVolume() });
-    this.#tabs = new Tabs(['events', 'try', 'connect'].map((name) => byId(`tab-${name}`)));
+    this.#tabs = new Tabs(['events', 'try', 'connect'].map((name) => byId(`tab-${name}`)), {
+      onOpen: (chosen) => chosen === TABS.connect && this.#showConnect(),
+    });
     this.tryIt = new TryIt({ id: session.id, repository: () => this.#known?.name });
     byId('player-note').textContent = note ?? '';
     byId('player-note').hidden = note === null;
@@ -107,15 +109,20 @@ class RepositoryPage {
 
   /** What the server has kept; asked for anew after every connection. */
   async #load() {
-    const [known] = await Promise.all([getRepository(this.#session.id), this.#events.load()]);
+    const [known, newest] = await Promise.all([getRepository(this.#session.id), this.#events.load()]);
+    // The sky is not empty where something has happened before.
+    if (newest?.notes.length && this.#sky.isEmpty) this.#sky.add(newest, shortLabel(newest.event), () => null);
     if (!known.error) {
       this.#known = known;
       this.#activity.show(known.activity);
     } else if (known.error.status !== 404) {
       this.#notices.error(known.error);
     }
-    showConnect(this.#notices, known.webhooks);
     this.render();
+  }
+
+  async #showConnect() {
+    showConnect(this.#notices, (await listRepositories()).webhooks);
   }
 
   take(event) {

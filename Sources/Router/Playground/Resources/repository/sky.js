@@ -51,6 +51,10 @@ export class Sky {
     this.#next();
   }
 
+  get isEmpty() {
+    return this.#constellations.length === 0;
+  }
+
   /** Another piece begins to sound: it comes to the front. `elapsed()` tells where it is, in milliseconds; null once over. */
   add(music, label, elapsed) {
     const now = performance.now();

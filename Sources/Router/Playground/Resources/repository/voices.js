@@ -30,7 +30,8 @@ export class Voices {
 
   #button(role, name, canControl) {
     const button = make('button', {
-      type: 'button', className: 'voice', 'aria-pressed': 'true', disabled: !canControl, title: `${name}: heard, or silenced for everyone`,
+      type: 'button', className: 'voice', 'aria-pressed': 'true', disabled: !canControl,
+      title: `${name}: heard, or silenced for everyone`,
       onclick: () => this.#toggle(role, name),
     }, make('span', { className: 'voice-mark', 'aria-hidden': 'true' }), name);
     button.dataset.role = role;

@@ -44,6 +44,8 @@ const TROUBLES = {
   invalid_json: ['The server did not understand this page.', RELOAD],
   bad_message: ['The server sent something this page does not understand.', RELOAD],
   invalid_session_id: ['This cannot be the name of a session.', 'A name is 1 to 24 letters, digits and . _ : -'],
+  rate_limited: ['Too much happens in this repository at once.', AGAIN_SOON],
+  webhooks_disabled: ['This server takes nothing from GitHub yet.', 'Whoever runs it has to give it a secret first.'],
   // Who may.
   unauthorized: ['This server does not know you, or not any more.', 'Sign in again.'],
   forbidden: ['You may not do that here.', 'Ask for a token that allows it, and sign in with it.'],

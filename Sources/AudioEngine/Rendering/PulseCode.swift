@@ -1,0 +1,23 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Samples as whole numbers of 16 bits.
+package enum PulseCode {
+  /// The nearest number; full scale is 32,767.
+  @inline(__always)
+  package static func word(_ sample: Float) -> Int16 {
+    // Within −1…1, the sum's last bits are the number, rounded (IEEE 754, section 4.3.1: to the nearest).
+    let scaled = sample * 32_767 + 12_582_912
+    return Int16(truncatingIfNeeded: Int32(bitPattern: scaled.bitPattern) - 0x4B40_0000)
+  }
+
+  package static func words(of samples: [Float]) -> [Int16] { samples.map(word) }
+
+  /// Little-endian.
+  package static func bytes(of samples: [Float]) -> Data {
+    samples.map { word($0).littleEndian }.withUnsafeBytes { Data($0) }
+  }
+}
