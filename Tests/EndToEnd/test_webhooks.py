@@ -335,7 +335,7 @@ async def test_a_slow_body_is_given_up_in_time(antiphon, number):
         status = await asyncio.wait_for(reader.readline(), 20)
         assert b" 408 " in status, status
         writer.close()
-    assert 8 <= asyncio.get_running_loop().time() - begun
+    assert asyncio.get_running_loop().time() - begun >= 8
 
 
 async def test_without_a_secret_nobody_is_believed(tmp_path, media, number):
@@ -363,7 +363,7 @@ async def test_tokens_do_not_matter_to_deliveries(tmp_path, media, mint, options
         answer = await request("GET", f"{router}/api/v1/repositories", headers=headers)
         assert [each["id"] for each in answer.body["repositories"]] == [str(number)]
         answer = await request("GET", f"{router}/api/v1/repositories", headers=bearer(mint.token("1", "listen")))
-        assert answer.body == {"repositories": []}
+        assert answer.body == {"repositories": [], "webhooks": True}
 
 
 async def test_many_strangers_bodies_are_not_all_held(antiphon, number):

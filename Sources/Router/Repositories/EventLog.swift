@@ -32,6 +32,13 @@ package struct EventLog: Sendable {
     package var parameters: MusicalParameters
     /// nil where it is no longer kept, and where the event is silent.
     package var score: Score?
+
+    package init(number: Int, event: RepositoryEvent, parameters: MusicalParameters, score: Score?) {
+      self.number = number
+      self.event = event
+      self.parameters = parameters
+      self.score = score
+    }
   }
 
   let store: StateStore

@@ -62,14 +62,15 @@ struct RepositoryRoutes {
     let width = RouterLimits.activityBinMilliseconds
     // The last bin is the one that is being filled.
     let start = (now / width - (RouterLimits.activityBinCount - 1)) * width
-    let (session, listeners) = try await plane { plane in
+    let activity = try await parts.log.activity(of: repository.id, from: start)
+    let problem = parts.repositories.mapping(for: repository.id).problem
+    return try await plane { plane in
       let session = plane.store.sessions[repository.id]
-      return (session?.snapshot, session?.listenerCount ?? 0)
+      return RepositoryDetail(
+        repository: RepositoryView(repository, listeners: session?.listenerCount ?? 0),
+        isBedPlaying: session?.playsEndlessScore == true && session?.state == .streaming,
+        muted: session?.snapshot.muted ?? [], activity: activity, mappingProblem: problem)
     }
-    return RepositoryDetail(
-      repository: RepositoryView(repository, listeners: listeners), session: session,
-      activity: try await parts.log.activity(of: repository.id, from: start),
-      mappingProblem: parts.repositories.mapping(for: repository.id).problem)
   }
 
   private func events(_ request: Request, _ context: RouterRequestContext) async throws -> Response {

@@ -41,20 +41,23 @@ struct RepositoryList: Encodable, Sendable {
 /// One repository with its day.
 struct RepositoryDetail: Encodable, Sendable {
   var repository: RepositoryView
-  var session: SessionSnapshot?
+  /// Whether its bed is playing.
+  var isBedPlaying: Bool
+  var muted: [Score.Role]
   var activity: [ActivityBin]
   /// What is wrong with its mapping file.
   var mappingProblem: String?
 
   private enum Key: String, CodingKey {
-    case muted, activity
+    case bed, muted, activity
     case mappingProblem = "mapping_problem"
   }
 
   func encode(to encoder: any Encoder) throws {
     try repository.encode(to: encoder)
     var fields = encoder.container(keyedBy: Key.self)
-    try fields.encode(session?.muted ?? [], forKey: .muted)
+    try fields.encode(isBedPlaying, forKey: .bed)
+    try fields.encode(muted, forKey: .muted)
     try fields.encode(activity, forKey: .activity)
     try fields.encodeIfPresent(mappingProblem, forKey: .mappingProblem)
   }

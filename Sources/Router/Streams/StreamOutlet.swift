@@ -43,6 +43,13 @@ final class StreamOutlet: ChannelDuplexHandler, RemovableChannelHandler {
     context.fireChannelInactive()
   }
 
+  /// A client that sends no more has gone: nobody keeps half an event stream, and one that only listened would be found
+  /// out at its next heartbeat alone.
+  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    if case ChannelEvent.inputClosed = event { context.close(promise: nil) }
+    context.fireUserInboundEventTriggered(event)
+  }
+
   func channelWritabilityChanged(context: ChannelHandlerContext) {
     if context.channel.isWritable { onWritable() }
     context.fireChannelWritabilityChanged()

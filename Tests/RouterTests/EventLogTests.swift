@@ -1,0 +1,158 @@
+import Foundation
+import RouterCore
+import Testing
+import WireProtocol
+
+@Suite struct `The event log` {
+  private let repository = try! SessionID("1296269")
+
+  private func withLog(_ body: (_ open: () throws -> (EventLog, StateStore)) async throws -> Void)
+    async throws
+  {
+    let folder = FileManager.default.temporaryDirectory.appending(path: "antiphon-\(UUID().uuidString)").path
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    try await body {
+      let store = try StateStore(directory: folder)
+      return (EventLog(store: store), store)
+    }
+  }
+
+  private func event(_ delivery: String, at milliseconds: Int = 1_000, in id: SessionID? = nil)
+    -> RepositoryEvent
+  {
+    RepositoryEvent(
+      deliveryID: delivery, kind: .push, repositoryID: id ?? repository,
+      repositoryName: "octocat/Hello-World",
+      language: "Swift", sender: "octocat", title: "A push", commits: 2, branch: "main",
+      receivedMilliseconds: milliseconds)
+  }
+
+  /// Makes an event into music as the service does.
+  @discardableResult
+  private func play(_ logged: LoggedEvent, _ log: EventLog) async throws -> EventLog.Played {
+    var history = try await log.history(of: logged.event.repositoryID)
+    let parameters = MusicMapper.parameters(for: logged.event, history: history, mapping: .standard)
+    let score = Composer.piece(for: logged.event, parameters: parameters, history: &history)
+    let played = EventLog.Played(
+      number: logged.number, event: logged.event, parameters: parameters, score: score)
+    try await log.save(played, history: history)
+    return played
+  }
+
+  @Test func `takes a delivery once within a day, and again after it`() async throws {
+    try await withLog { open in
+      var (log, store) = try open()
+      guard case .new(let first, let known, nil) = try await log.append(event("a")) else {
+        Issue.record("it is new")
+        return
+      }
+      #expect(first.number == 1 && known.lastNumber == 1 && known.lastPlayed == 0)
+      #expect(try await log.append(event("a", at: 2_000)) == .duplicate)
+      try store.close()
+      (log, store) = try open()
+      #expect(try await log.append(event("a", at: 86_400_000)) == .duplicate)
+      #expect(try await log.append(event("a", at: 86_401_001)) != .duplicate)
+      #expect(try log.repositories().map(\.lastNumber) == [2])
+      try store.close()
+    }
+  }
+
+  @Test func `takes one of equal deliveries at once`() async throws {
+    try await withLog { open in
+      let (log, store) = try open()
+      let count = try await withThrowingTaskGroup(of: Bool.self) { tasks in
+        for _ in 0..<20 {
+          tasks.addTask { [event = event("a")] in try await log.append(event) != .duplicate }
+        }
+        return try await tasks.reduce(into: 0) { $0 += $1 ? 1 : 0 }
+      }
+      #expect(count == 1)
+      try store.close()
+    }
+  }
+
+  @Test func `has what is not music yet after the process has died`() async throws {
+    try await withLog { open in
+      var (log, store) = try open()
+      for name in ["a", "b", "c"] { _ = try await log.append(event(name)) }
+      let unplayed = try await log.unplayed()
+      #expect(unplayed.map(\.number) == [1, 2, 3] && unplayed.map(\.event.deliveryID) == ["a", "b", "c"])
+      let played = try await play(unplayed[0], log)
+      try store.close()
+      (log, store) = try open()
+      #expect(try await log.unplayed().map(\.number) == [2, 3])
+      #expect(try log.repositories().map(\.lastPlayed) == [1])
+      #expect(try await log.history(of: repository).eventCount == 1)
+      let page = try await log.page(of: repository, before: nil, limit: 10)
+      #expect(page.events == [played] && page.total == 1)
+      try store.close()
+    }
+  }
+
+  @Test func `keeps so many events and scores of a repository`() async throws {
+    try await withLog { open in
+      let (log, store) = try open()
+      for number in 1...(RouterLimits.maximumScoresPerRepository + 5) {
+        guard case .new(let logged, _, _) = try await log.append(event("\(number)", at: number)) else {
+          return
+        }
+        try await play(logged, log)
+      }
+      let first = try await log.piece(of: repository, after: 0)
+      #expect(first?.number == 6)
+      #expect(try await log.isGap(of: repository, after: 0, before: 6))
+      #expect(try await !log.isGap(of: repository, after: 5, before: 6))
+      #expect(try await log.piece(of: repository, after: 105) == nil)
+      let page = try await log.page(of: repository, before: 7, limit: 3)
+      #expect(page.events.map(\.number) == [6, 5, 4] && page.total == 105)
+      #expect(page.events.map { $0.score != nil } == [true, false, false])
+      try store.close()
+    }
+  }
+
+  @Test func `makes room for another repository by forgetting the quietest`() async throws {
+    try await withLog { open in
+      let (log, store) = try open()
+      for number in 1...RouterLimits.maximumRepositories {
+        let id = try SessionID("\(number)")
+        _ = try await log.append(event("\(number)", at: number == 7 ? 1 : 1_000 + number, in: id))
+      }
+      guard
+        case .new(_, _, let forgotten) = try await log.append(event("new", at: 5_000, in: SessionID("new")))
+      else { return }
+      #expect(forgotten == (try SessionID("7")))
+      #expect(try log.repositories().count == RouterLimits.maximumRepositories)
+      try store.close()
+    }
+  }
+
+  @Test func `drops what is older than a month`() async throws {
+    try await withLog { open in
+      let (log, store) = try open()
+      for (name, time) in [("old", 1_000), ("new", 2_000)] {
+        guard case .new(let logged, _, _) = try await log.append(event(name, at: time)) else { return }
+        try await play(logged, log)
+      }
+      try await log.sweep(now: 1_001 + RouterLimits.eventMilliseconds)
+      #expect(
+        try await log.page(of: repository, before: nil, limit: 10).events.map(\.event.deliveryID) == ["new"])
+      // What has gone so long ago is a gap to who asks for it.
+      #expect(try await log.isGap(of: repository, after: 0, before: 2))
+      try store.close()
+    }
+  }
+
+  @Test func `counts a day in quarters of an hour`() async throws {
+    try await withLog { open in
+      let (log, store) = try open()
+      let width = RouterLimits.activityBinMilliseconds
+      for (number, time) in [0, width - 1, width, 95 * width, 96 * width].enumerated() {
+        _ = try await log.append(event("\(number)", at: 1_000_000 + time))
+      }
+      let bins = try await log.activity(of: repository, from: 1_000_000)
+      #expect(bins.count == 96 && bins[0].events == 2 && bins[0].commits == 4)
+      #expect(bins[1].events == 1 && bins[95].events == 1 && bins.map(\.events).reduce(0, +) == 4)
+      try store.close()
+    }
+  }
+}
