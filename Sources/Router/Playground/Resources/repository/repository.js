@@ -137,6 +137,7 @@ class RepositoryPage {
         break;
       // What was begun is not heard to its end.
       case 'ended': case 'seeked': this.#pieces.forget(); break;
+      case 'engine': if (!event.engine.connected) this.#pieces.forget(); break;
     }
     this.render();
   }
@@ -145,6 +146,7 @@ class RepositoryPage {
     // What happened meanwhile was told to others.
     if (link.connected && !this.#isConnected) this.#load();
     this.#isConnected = link.connected;
+    if (!link.connected) this.#pieces.forget();
     this.#notices.showLink(link);
     this.render();
     this.#door.examine(link);
@@ -179,6 +181,8 @@ class RepositoryPage {
 
   /** Compares what is heard with what is shown and said. */
   #tick() {
+    // What was begun goes on with the session.
+    if (this.#snapshot.state === 'paused') return;
     this.#heard = this.#pieces.heard(this.#player.heardPositionMs(), performance.now());
     const numbers = new Set(this.#heard.map(({ music }) => music.number));
     const begun = this.#heard.filter(({ music }) => !this.#announced.has(music.number)).reverse();
@@ -191,7 +195,7 @@ class RepositoryPage {
   }
 
   #begin(music) {
-    const elapsed = () => this.#heard.find((each) => each.music === music)?.elapsedMs ?? null;
+    const elapsed = () => this.#heard.find((each) => each.music.number === music.number)?.elapsedMs ?? null;
     this.#sky.add(music, shortLabel(music.event), elapsed);
     // During a replay something else is heard here.
     if (!this.#replay.heard) announce(announcement(music));

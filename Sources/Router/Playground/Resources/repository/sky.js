@@ -112,6 +112,8 @@ export class Sky {
 
   #draw(now) {
     const { clientWidth: width, clientHeight: height } = this.#canvas;
+    // Nobody sees it.
+    if (width === 0) return;
     this.#context.clearRect(0, 0, width, height);
     this.#drawChoirs(width, height, now);
     this.#drawStave(width, height);

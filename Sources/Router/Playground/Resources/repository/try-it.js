@@ -69,6 +69,8 @@ export class TryIt {
     const kind = byId('try-kind').value;
     byId('try-outcome').closest('label').hidden = !WITH_OUTCOME.has(kind);
     byId('try-commits').closest('label').hidden = kind !== 'push';
+    // Or it could keep the form from being sent.
+    byId('try-commits').disabled = kind !== 'push';
     byId('try-title').closest('label').hidden = !WITH_TITLE.has(kind);
     setText(byId('try-title-label'), kind === 'push' ? 'Commit message' : kind === 'issue_comment' ? 'Comment' : 'Title');
   }

@@ -8,6 +8,8 @@ const VOICES = { melody: 'Melody', harmony: 'Harmony', bass: 'Bass', percussion:
 export class Voices {
   #ask;
   #muted = new Set();
+  /** What was asked for last, until the session has it. */
+  #wanted = null;
   #buttons;
 
   /** `ask(command)` resolves with the answer, whose errors have been shown. */
@@ -39,9 +41,12 @@ export class Voices {
   }
 
   async #toggle(role, name) {
-    const isMuted = !this.#muted.has(role);
-    const voices = Object.keys(VOICES).filter((each) => (each === role ? isMuted : this.#muted.has(each)));
-    const answer = await this.#ask({ type: 'mute', voices });
+    const before = this.#wanted ?? this.#muted;
+    const isMuted = !before.has(role);
+    const wanted = new Set(Object.keys(VOICES).filter((each) => (each === role ? isMuted : before.has(each))));
+    this.#wanted = wanted;
+    const answer = await this.#ask({ type: 'mute', voices: [...wanted] });
+    if (this.#wanted === wanted) this.#wanted = null;
     if (answer.type !== 'error') announce(`${name} is ${isMuted ? 'silenced' : 'heard again'}, for everyone.`);
   }
 }

@@ -9,9 +9,9 @@ export class Pieces {
   /** Newest last: `{music, arrivedMs}`; those that are over are kept no longer than they take. */
   #pieces = [];
 
-  /** Takes a `music` event that came at `nowMs`. */
+  /** Takes a `music` event that came at `nowMs`; whoever connects anew is told again of what sounds. */
   take(music, nowMs) {
-    this.#pieces.push({ music, arrivedMs: nowMs });
+    this.#pieces = [...this.#pieces.filter((each) => each.music.number !== music.number), { music, arrivedMs: nowMs }];
   }
 
   /** What was begun is not heard to its end: the session was stopped, or begun anew. */
@@ -21,22 +21,25 @@ export class Pieces {
 
   /**
    * What is heard when the session is heard at `heardMs`, newest first: `[{music, elapsedMs}]`. Without sound
-   * (`heardMs` is null) a piece counts from its arrival.
+   * (`heardMs` is null) a piece goes on from where it was heard last, or counts from its arrival.
    */
   heard(heardMs, nowMs) {
-    const timed = this.#pieces.map((piece) => ({ ...piece, elapsedMs: elapsedOf(piece, heardMs, nowMs) }));
+    const timed = this.#pieces.map(({ music, arrivedMs }) => {
+      const elapsedMs = heardMs === null || music.position_ms === undefined ? nowMs - arrivedMs
+        : distance(music.position_ms, heardMs);
+      return { music, elapsedMs };
+    });
     this.#pieces = timed.filter(({ music, elapsedMs }) => elapsedMs < music.duration_ms && elapsedMs > -MAX_AHEAD_MS)
-      .map(({ music, arrivedMs }) => ({ music, arrivedMs }));
-    return timed.filter(({ music, elapsedMs }) => elapsedMs >= 0 && elapsedMs < music.duration_ms)
-      .map(({ music, elapsedMs }) => ({ music, elapsedMs })).reverse();
+      .map(({ music, elapsedMs }) => ({ music, arrivedMs: nowMs - elapsedMs }));
+    return timed.filter(({ music, elapsedMs }) => elapsedMs >= 0 && elapsedMs < music.duration_ms).reverse();
   }
 }
 
-function elapsedOf({ music, arrivedMs }, heardMs, nowMs) {
-  if (heardMs === null || music.position_ms === undefined) return nowMs - arrivedMs;
-  const difference = (heardMs - music.position_ms) % WRAP_MS;
-  if (difference > WRAP_MS / 2) return difference - WRAP_MS;
-  return difference < -WRAP_MS / 2 ? difference + WRAP_MS : difference;
+/** From one position to another, the shorter way round. */
+function distance(fromMs, toMs) {
+  const differenceMs = (toMs - fromMs) % WRAP_MS;
+  if (differenceMs > WRAP_MS / 2) return differenceMs - WRAP_MS;
+  return differenceMs < -WRAP_MS / 2 ? differenceMs + WRAP_MS : differenceMs;
 }
 
 /** The notes that sound `elapsedMs` after a piece's beginning, as `{role, pitch}`. */

@@ -53,8 +53,12 @@ export function fileTitle(name) {
 /** "two-choirs.flac" → "FLAC". */
 export const fileKind = (name) => (/\.([A-Za-z0-9]{1,5})$/.exec(name)?.[1] ?? '').toUpperCase();
 
+/** What plays where notes do, and no file. */
+const SCORE = 'score:';
+
 /** A name to show for a source when nothing better is known. */
 function sourceTitle(url) {
+  if (url === SCORE) return 'Generated music';
   const last = pathOf(url).split('/').filter(Boolean).at(-1);
   return last ? fileTitle(last) : hostOf(url) ?? url;
 }
@@ -67,6 +71,7 @@ export function trackName({ title, url }) {
 
 /** Where a source is from: its folder, or its host. */
 export function sourcePlace(url) {
+  if (url === SCORE) return 'Composed by this server';
   const host = hostOf(url);
   if (host !== null) return host;
   const folder = pathOf(url).split('/').slice(0, -1).join(' / ');

@@ -52,7 +52,7 @@ const placeLabel = (snapshot) =>
   [sourcePlace(snapshot.url), codecLabel(snapshot), snapshot.loop ? 'on repeat' : ''].filter(Boolean).join(' · ');
 
 function codecLabel({ codec, passthrough }) {
-  if (!codec) return '';
+  if (!codec || codec === 'score') return '';
   // libavcodec has a name for every kind of PCM: pcm_s16le, pcm_f32be, …
   const name = codec.toUpperCase().replace('OPUS', 'Opus').replace(/^PCM_.*/, 'PCM');
   return passthrough ? `${name}, untouched` : name;
