@@ -52,7 +52,7 @@ class Rendered:
 async def render(
     antiphon: Antiphon, body, query: str = "", headers: dict[str, str] | None = None, http=None
 ) -> Rendered:
-    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    data = body if isinstance(body, bytes) else json.dumps(body, separators=(",", ":")).encode()
     async with (
         aiohttp.ClientSession() as own,
         (http or own).post(f"{antiphon.engine.url}/render{query}", data=data, headers=headers) as answer,
