@@ -65,7 +65,7 @@ struct ScoreRendererTests {
     renderer.render(48_100, into: &samples)
     let left = samples.channel(0)
     #expect(left[24_000..<48_100].map { $0 }.power > 1e-5)
-    #expect(left[50_000..<96_200].map { $0 }.peak < 1e-6, "silent 20 ms later")
+    #expect(left[50_000..<96_200].map { $0 }.peak < 2e-5, "silent 20 ms later, 94 dB down")
     #expect(left[100_000...].map { $0 }.power > 1e-5)
     // A tone of 440 Hz and its breath change by no more than this from sample to sample.
     let steady = largestStep(left[24_000..<48_000])
@@ -83,14 +83,14 @@ struct ScoreRendererTests {
     renderer.render(48_000, into: &samples)
     #expect(samples[..<96_000] == plain[..<96_000])
     for index in stride(from: 100_000, to: 192_000, by: 997) {
-      #expect(abs(samples[index] - 0.5 * plain[index]) < 1e-6)
+      #expect(abs(samples[index] - 0.5 * plain[index]) < 2e-5)
     }
     #expect(
       largestStep(samples.channel(0)[47_900..<49_100]) <= largestStep(plain.channel(0)[24_000..<48_000]))
     renderer.setGain(10)
     samples = []
     renderer.render(96_000, into: &samples)
-    #expect(samples.peak <= 1 && samples.peak > 0.8)
+    #expect(samples.peak <= 1 && samples.peak > 0.7)
   }
 
   @Test func `what is above the polyphony takes the first notes' places without a click, and finishes`() {

@@ -171,6 +171,8 @@ async def test_a_push_is_heard_in_the_tabs_of_its_repository_and_in_no_other(sta
         number = answer["number"]
         for tab in (first, second):
             await tab.wait_for_piece(number, 3_000)
+        for tab in tabs:
+            await tab.page.wait_for_function("async () => await window.antiphon.recentSound(2)")
         sounds = [(await tab.decoded(2))[0] for tab in tabs]
         await until(lambda: wait_for(messages[mine], "audio_buffer"))
         for client in clients:

@@ -44,16 +44,23 @@ extension Producer {
       permit.acquire()
       pipeline.take(performance.take())
       let turn = Turn(firstPacket: writer.count)
-      while timeline.packetsAhead < Self.performancePacketsAhead {
+      // On a machine that does not keep up, others have their turns all the same.
+      repeat {
         _ = try pipeline.advance(into: &writer)
         becomeReady(timeline, packetCount: writer.count, details, since: rendering)
-      }
+      } while Self.isBehind(timeline) && !turn.isOver(packetCount: writer.count) && !permit.isNeededMore
       let cost = turn.cost(packetCount: writer.count)
       admission.record(packets: cost.packets, nanoseconds: cost.nanoseconds)
       permit.release()
-      timeline.rest(milliseconds: Self.performanceRestMilliseconds)
+      while !Self.isBehind(timeline), !timeline.isCancelled {
+        timeline.rest(milliseconds: Self.performanceRestMilliseconds)
+      }
     }
     throw .superseded
+  }
+
+  private static func isBehind(_ timeline: Timeline) -> Bool {
+    timeline.packetsAhead < performancePacketsAhead
   }
 
   private static func details(of score: Score) -> TrackDetails {
