@@ -37,11 +37,12 @@ import WireProtocol
     #expect(try bed("1") == bed("1"))
     #expect(Set(try (0..<100).map { try bed("\($0)").voices.map(\.loop) }).count == 100)
     #expect(Set(try (0..<100).map { try bed("\($0)").voices.map(\.instrument) }).count >= 4)
-    #expect(try MusicEvents.fingerprint(bed("1296269")) == "")
+    let fingerprint = try MusicEvents.fingerprint(bed("1296269"))
+    #expect(fingerprint == "692743e38c993d67")
   }
 
   @Test func `is far softer than a piece`() throws {
-    #expect(try bed("1").voices.allSatisfy { $0.gain <= 0.25 })
+    #expect(try bed("1").voices.allSatisfy { $0.gain <= 0.35 })
     #expect(try bed("1").notes.allSatisfy { $0.velocity < 64 })
   }
 }

@@ -62,6 +62,18 @@ import WireProtocol
     #expect(standard.notes == quiet.notes)
   }
 
+  @Test func `may make everything as loud as it can be`() throws {
+    let loud = try mapping(#"{"gains": {"melody": 2, "harmony": 2, "bass": 2, "percussion": 2, "bed": 2}}"#)
+    let event = try MusicEvents.event(.release, "published")
+    var history = MusicHistory()
+    let parameters = MusicMapper.parameters(for: event, history: history, mapping: loud)
+    _ = try Composer.piece(for: event, parameters: parameters, history: &history).checked()
+    _ = try Composer.bed(repositoryID: event.repositoryID, name: "bed", mapping: loud).checked()
+    let (replay, _) = Composer.replay(
+      events: [(event, parameters)], from: 0, until: .max, name: "replay", mapping: loud)
+    _ = try replay.checked()
+  }
+
   /// Each with what its error must say: the field, and what is allowed.
   @Test(arguments: [
     ("", "not JSON"), ("[]", "not a JSON object"), ("{", "not JSON"), ("7", "not a JSON object"),

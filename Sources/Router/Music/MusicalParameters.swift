@@ -100,7 +100,12 @@ package struct MusicalParameters: Codable, Sendable, Equatable {
 
     package init() {}
 
-    package subscript(role: Score.Role) -> Double {
+    /// A voice's gain with a repository's own, within what scores allow.
+    func applied(to gain: Double, of role: Score.Role) -> Double {
+      (gain * self[role]).clamped(to: Self.range)
+    }
+
+    private subscript(role: Score.Role) -> Double {
       switch role {
       case .melody: melody
       case .harmony: harmony

@@ -31,7 +31,7 @@ struct BassPart {
     voice = writer.addVoice(
       Score.Voice(
         role: .bass, instrument: parameters.bassInstrument,
-        gain: parameters.bassInstrument.level * 0.55 * parameters.gains.bass,
+        gain: parameters.gains.applied(to: 1.3, of: .bass),
         reverb: parameters.effects.reverb / 4))
     let pattern = pattern
     var roots: [Int] = []

@@ -7,7 +7,7 @@ extension Composer {
   /// Every voice begins anew after a time of its own, to the sample, so that they do not come together again the same way
   /// within any time that somebody listens.
   package static func bed(repositoryID: SessionID, name: String, mapping: MusicMapping) -> Score {
-    var bed = Bed(repositoryID, gain: mapping.gains.bed)
+    var bed = Bed(repositoryID, gains: mapping.gains)
     return bed.score(name)
   }
 }
@@ -15,7 +15,7 @@ extension Composer {
 /// Writes a bed.
 private struct Bed {
   private let key: Key
-  private let gain: Double
+  private let gains: MusicalParameters.Gains
   private var generator: SeededGenerator
   private var voices: [Score.Voice] = []
   private var notes: [Score.Note] = []
@@ -23,9 +23,9 @@ private struct Bed {
   /// Half a second: an event is not long waited for by its piece.
   private static let beat = 24_000
 
-  init(_ repository: SessionID, gain: Double) {
+  init(_ repository: SessionID, gains: MusicalParameters.Gains) {
     key = Key(of: repository)
-    self.gain = gain
+    self.gains = gains
     generator = SeededGenerator("bed:\(repository)")
   }
 
@@ -35,13 +35,13 @@ private struct Bed {
       [.bell, .pluck], [.electricPiano, .bell], [.pluck, .electricPiano],
     ])
     // Semitones above the tonic: fifths and octaves low down, seconds and fourths where they are soft or soon gone.
-    held(.pad, seconds: 23...31, below: 55, [0, 7], count: 2, gain: 0.2, velocity: 52, pan: -0.3)
-    held(.pad, seconds: 29...38, below: 62, [0, 7, 14, -5], count: 3, gain: 0.16, velocity: 48, pan: 0.35)
-    held(wide[0], seconds: 31...40, below: 67, [0, 2, 7, -5], count: 3, gain: 0.12, velocity: 44, pan: 0.1)
-    held(wide[1], seconds: 35...40, below: 74, [0, -5, 2], count: 2, gain: 0.08, velocity: 42, pan: -0.5)
-    held(.triangle, seconds: 19...26, below: 41, [0], count: 1, gain: 0.14, velocity: 46, pan: 0)
-    strike(struck[0], seconds: 25...38, below: 79, [0, 2, 5, 7, 12], count: 3, gain: 0.13, pan: 0.5)
-    strike(struck[1], seconds: 13...21, below: 72, [0, 7, 12, 14], count: 2, gain: 0.1, pan: -0.55)
+    held(.pad, seconds: 23...31, below: 55, [0, 7], count: 2, gain: 0.32, velocity: 52, pan: -0.3)
+    held(.pad, seconds: 29...38, below: 62, [0, 7, 14, -5], count: 3, gain: 0.26, velocity: 48, pan: 0.35)
+    held(wide[0], seconds: 31...40, below: 67, [0, 2, 7, -5], count: 3, gain: 0.19, velocity: 44, pan: 0.1)
+    held(wide[1], seconds: 35...40, below: 74, [0, -5, 2], count: 2, gain: 0.13, velocity: 42, pan: -0.5)
+    held(.triangle, seconds: 19...26, below: 41, [0], count: 1, gain: 0.22, velocity: 46, pan: 0)
+    strike(struck[0], seconds: 25...38, below: 79, [0, 2, 5, 7, 12], count: 3, gain: 0.21, pan: 0.5)
+    strike(struck[1], seconds: 13...21, below: 72, [0, 7, 12, 14], count: 2, gain: 0.16, pan: -0.55)
     var effects = Score.Effects()
     effects.reverbSeconds = 4.5
     effects.delaySamples = 33_000 + generator.below(12_000)
@@ -105,7 +105,8 @@ private struct Bed {
     while voices.contains(where: { Self.divisor($0.loop ?? 1, loop) > 1 }) { loop += 1 }
     voices.append(
       Score.Voice(
-        role: .bed, instrument: instrument, gain: gain * self.gain, pan: pan, reverb: 0.55, delay: delay,
+        role: .bed, instrument: instrument, gain: gains.applied(to: gain, of: .bed), pan: pan, reverb: 0.55,
+        delay: delay,
         chorus: 0.25,
         cutoffHertz: instrument.isSustained ? 1_400 : nil, loop: loop))
     return loop

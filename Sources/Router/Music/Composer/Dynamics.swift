@@ -5,7 +5,7 @@ struct Dynamics {
   init(_ plan: PiecePlan) { self.plan = plan }
 
   /// Before accents: from an aside to everything there is.
-  private var level: Double { 58 + 38 * plan.parameters.intensity }
+  private var level: Double { 72 + 36 * plan.parameters.intensity }
 
   /// A melody's note, by how much it weighs; phrases swell towards the last chord where things resolve.
   func melody(_ note: MelodyNote) -> Int {
@@ -17,7 +17,7 @@ struct Dynamics {
 
   /// - Parameter accent: as the pattern has it, 0 to 127.
   func percussion(_ accent: Int, at tick: Int) -> Int {
-    Int((Double(accent) * (0.5 + 0.35 * plan.parameters.intensity) + swell(at: tick)).rounded())
+    Int((Double(accent) * (0.7 + 0.3 * plan.parameters.intensity) + swell(at: tick)).rounded())
   }
 
   private func swell(at tick: Int) -> Double {

@@ -16,7 +16,7 @@ struct FanfarePart {
     let voice = writer.addVoice(
       Score.Voice(
         role: .harmony, instrument: .brass,
-        gain: Score.Instrument.brass.level * 0.6 * parameters.gains.harmony,
+        gain: parameters.gains.applied(to: 0.6, of: .harmony),
         pan: -0.35, reverb: parameters.effects.reverb))
     let lowest = 55
     var voicing = Voicing(scale: parameters.scale, tonic: plan.key.tonic(notAbove: lowest), lowest: lowest)

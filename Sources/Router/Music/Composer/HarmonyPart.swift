@@ -22,11 +22,11 @@ struct HarmonyPart {
   mutating func write(to writer: inout ScoreWriter, isFull: Bool) {
     let instrument = plan.parameters.harmonyInstrument
     if instrument.isSustained {
-      hold(with: instrument, gain: 0.6, to: &writer)
+      hold(with: instrument, gain: 0.75, to: &writer)
       if isFull { breakChords(with: instrumentBeside(.pluck), to: &writer) }
     } else {
       strike(with: instrument, to: &writer)
-      if isFull { hold(with: instrumentBeside(.pad), gain: 0.45, to: &writer) }
+      if isFull { hold(with: instrumentBeside(.pad), gain: 0.6, to: &writer) }
     }
   }
 
@@ -45,7 +45,7 @@ struct HarmonyPart {
 
   /// In a rhythm that stays the same throughout the piece.
   private mutating func strike(with instrument: Score.Instrument, to writer: inout ScoreWriter) {
-    let voice = addVoice(instrument, gain: 1, pan: -0.2, to: &writer)
+    let voice = addVoice(instrument, gain: 1.3, pan: -0.2, to: &writer)
     let rhythm = generator.pick(plan.parameters.emotion.activity < 0.45 ? Self.calm : Self.lively)
     for (index, pitches) in chords.enumerated() {
       let start = index * plan.chordTicks
@@ -66,7 +66,7 @@ struct HarmonyPart {
 
   /// Note by note, in eighths; from the second phrase on, so that the piece grows.
   private mutating func breakChords(with instrument: Score.Instrument, to writer: inout ScoreWriter) {
-    let voice = addVoice(instrument, gain: 0.6, pan: 0.35, to: &writer)
+    let voice = addVoice(instrument, gain: 0.8, pan: 0.35, to: &writer)
     let order = generator.pick(Self.orders)
     let begin = plan.finalTick >= 64 ? plan.finalTick / 3 / 16 * 16 : 0
     for tick in stride(from: begin, to: plan.finalTick, by: 2) {
@@ -90,7 +90,7 @@ struct HarmonyPart {
     return writer.addVoice(
       Score.Voice(
         role: .harmony, instrument: instrument,
-        gain: (instrument.level * gain * plan.parameters.gains.harmony).clamped(to: 0...2),
+        gain: plan.parameters.gains.applied(to: gain, of: .harmony),
         pan: pan, reverb: (effects.reverb + 0.1).clamped(to: 0...1), delay: effects.delay / 2,
         chorus: effects.chorus,
         cutoffHertz: plan.parameters.mood == .dark ? 1_800 : nil))

@@ -10,16 +10,6 @@ extension Score.Instrument {
     }
   }
 
-  /// The gain with which equally high velocities sound about equally loud.
-  var level: Double {
-    switch self {
-    case .pluck, .bell, .electricPiano, .marimba, .brass, .flute, .bass, .drums: 1
-    case .saw, .square: 0.6
-    case .triangle: 0.9
-    case .pad, .strings, .choir: 0.7
-    }
-  }
-
   /// Octaves by which it plays higher than written, where it sounds best.
   var octave: Int {
     switch self {

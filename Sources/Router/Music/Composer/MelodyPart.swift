@@ -42,7 +42,7 @@ struct MelodyPart {
     let parameters = plan.parameters
     return writer.addVoice(
       Score.Voice(
-        role: .melody, instrument: instrument, gain: instrument.level * gain * parameters.gains.melody,
+        role: .melody, instrument: instrument, gain: parameters.gains.applied(to: 1.3 * gain, of: .melody),
         pan: pan,
         reverb: parameters.effects.reverb, delay: parameters.effects.delay,
         chorus: parameters.effects.chorus / 2))

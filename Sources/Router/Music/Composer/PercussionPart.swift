@@ -17,7 +17,7 @@ struct PercussionPart {
     voice = writer.addVoice(
       Score.Voice(
         role: .percussion, instrument: .drums,
-        gain: Score.Instrument.drums.level * plan.parameters.gains.percussion,
+        gain: plan.parameters.gains.applied(to: 1, of: .percussion),
         reverb: plan.parameters.effects.reverb / 3))
     let pattern = pattern
     // The drums come in when the melody was heard once.

@@ -19,7 +19,8 @@ struct ReplayBand {
   private func writeChords(to writer: inout ScoreWriter) {
     let voice = writer.addVoice(
       Score.Voice(
-        role: .harmony, instrument: .pad, gain: 0.6 * gains.harmony, reverb: 0.4, chorus: 0.3,
+        role: .harmony, instrument: .pad, gain: gains.applied(to: 0.9, of: .harmony), reverb: 0.4,
+        chorus: 0.3,
         cutoffHertz: 2_200))
     let lowest = 52
     var voicing = Voicing(scale: plan.scale, tonic: plan.key.tonic(notAbove: lowest), lowest: lowest)
@@ -34,7 +35,8 @@ struct ReplayBand {
 
   private func writeBass(to writer: inout ScoreWriter) {
     let voice = writer.addVoice(
-      Score.Voice(role: .bass, instrument: plan.bassInstrument, gain: 0.8 * gains.bass, reverb: 0.08))
+      Score.Voice(
+        role: .bass, instrument: plan.bassInstrument, gain: gains.applied(to: 1.2, of: .bass), reverb: 0.08))
     let tonic = plan.key.tonic(notAbove: 40)
     for (bar, chord) in plan.chords.enumerated() {
       let root = tonic + plan.scale.semitones[chord.root]
@@ -51,7 +53,8 @@ struct ReplayBand {
 
   private func writeDrums(to writer: inout ScoreWriter) {
     let voice = writer.addVoice(
-      Score.Voice(role: .percussion, instrument: .drums, gain: 0.6 * gains.percussion, reverb: 0.12))
+      Score.Voice(
+        role: .percussion, instrument: .drums, gain: gains.applied(to: 0.9, of: .percussion), reverb: 0.12))
     for bar in 0..<plan.chords.count - 1 {
       for (key, velocity, ticks) in Self.drums[busyness(bar)] {
         for tick in ticks {

@@ -16,7 +16,7 @@ struct ReplayGestures {
     func add(_ instrument: Score.Instrument, _ gain: Double, _ pan: Double) -> Int {
       writer.addVoice(
         Score.Voice(
-          role: .melody, instrument: instrument, gain: gain * instrument.level * gains.melody, pan: pan,
+          role: .melody, instrument: instrument, gain: gains.applied(to: 1.5 * gain, of: .melody), pan: pan,
           reverb: 0.3,
           delay: 0.15))
     }
