@@ -179,7 +179,9 @@ async def test_heartbeats(antiphon, number):
 async def test_one_that_does_not_read_is_dropped_and_others_are_not(antiphon, number):
     """It takes nothing; a large encoding fills what the kernel holds for it."""
     router = antiphon.router.url
-    silent = raw_request(antiphon.router.address, f"GET /stream/{number}?encoding=json HTTP/1.1\n\r\n", receive_buffer=4_096)
+    silent = raw_request(
+        antiphon.router.address, f"GET /stream/{number}?encoding=json HTTP/1.1\n\r\n", receive_buffer=4_096
+    )
     try:
         async with stream(router, number) as reader:
             await reader.wait_event("connected")
@@ -213,7 +215,9 @@ async def test_health_counts_clients(antiphon, number):
         await push(router, number)
         await client.buffers(1)
         [detail] = await wait_clients(router, number, 1)
-        assert detail["id"] == greeting["clientId"] and detail["encoding"] == "pcm16" and detail["repoId"] == str(number)
+        assert (
+            detail["id"] == greeting["clientId"] and detail["encoding"] == "pcm16" and detail["repoId"] == str(number)
+        )
         assert detail["bytesSent"] > 500_000 and detail["duration"] >= 0
         assert detail["connectedAt"] <= detail["lastActivity"] and detail["address"] == "127.0.0.1"
         health = (await request("GET", f"{router}/health")).body
@@ -328,7 +332,10 @@ async def test_sample_events_say_what_is_asked_for(antiphon, number):
         ({"event": "workflow_run", "outcome": "pending"}, {"outcome": "pending"}),
         ({"event": "pull_request", "outcome": "success"}, {"outcome": "success", "action": "closed"}),
         ({"event": "pull_request_review", "outcome": "failure"}, {"outcome": "failure"}),
-        ({"event": "push", "commits": 7, "title": "Seven", "branch": "b"}, {"commits": 7, "title": "Seven", "branch": "b"}),
+        (
+            {"event": "push", "commits": 7, "title": "Seven", "branch": "b"},
+            {"commits": 7, "title": "Seven", "branch": "b"},
+        ),
         ({"event": "push", "repository": "a/b", "sender": "ada"}, {"repository": "a/b", "sender": "ada"}),
     ]
     async with stream(router, number) as client:
