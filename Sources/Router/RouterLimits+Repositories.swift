@@ -70,9 +70,10 @@ extension RouterLimits {
   /// Clients of one repository.
   package static let maximumStreamsPerRepository = 1_000
 
-  /// What waits for one client: past either it is dropped. One message may be larger than all that may wait behind it.
+  /// What may wait for one client when another message comes: past either it is dropped. The bytes are shared by all who
+  /// wait for the same.
   package static let streamMessageCount = 32
-  package static let streamByteCount = 8_388_608
+  package static let streamByteCount = 33_554_432
 
   /// What NIO holds of one client's, and what is handed to the kernel of it at once.
   package static let streamSliceByteCount = 65_536

@@ -75,7 +75,10 @@ class Clients:
         counts, times = dict.fromkeys(self._sockets, 0), {}
         text, size = bytearray(), None
         while size is None or min(counts.values()) < size:
-            for number, _ in self._poll.poll(30):
+            ready = self._poll.poll(30)
+            if not ready:
+                raise harness.Failure("a piece did not come within 30 s")
+            for number, _ in ready:
                 try:
                     count = self._sockets[number].recv_into(self._buffer)
                 except BlockingIOError:

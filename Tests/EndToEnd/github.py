@@ -80,7 +80,9 @@ def commit(message: str, **files: list[str]) -> dict[str, Any]:
     }
 
 
-def push(number: int, *messages: str, ref: str = "refs/heads/main", forced: bool = False, **more: Any) -> dict[str, Any]:
+def push(
+    number: int, *messages: str, ref: str = "refs/heads/main", forced: bool = False, **more: Any
+) -> dict[str, Any]:
     commits = [commit(message) for message in messages]
     return {
         "ref": ref,
@@ -209,7 +211,14 @@ def deployment_status(number: int, state: str = "success") -> dict[str, Any]:
             "target_url": "https://example.com/deployment/42/output",
             "log_url": "https://example.com/deployment/42/output",
         },
-        deployment={"id": 42, "sha": "a84d88e7", "ref": "main", "task": "deploy", "payload": {}, "environment": "production"},
+        deployment={
+            "id": 42,
+            "sha": "a84d88e7",
+            "ref": "main",
+            "task": "deploy",
+            "payload": {},
+            "environment": "production",
+        },
         workflow_run=None,
         check_run=None,
     )

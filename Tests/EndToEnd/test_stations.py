@@ -8,7 +8,6 @@ import subprocess
 import aiohttp
 import numpy as np
 import pytest
-from repository_page import repository_tab
 
 from analysis import level_db, tone_level_db
 from client import Listener, listen, request
@@ -17,6 +16,7 @@ from inbox import Event, Packet, assert_unbroken
 from media import FLAC, OGG_OPUS, tone_clip
 from opus import LOOKAHEAD, decode
 from processes import Antiphon
+from repository_page import repository_tab
 from scores import frequency
 from signals import RATE
 

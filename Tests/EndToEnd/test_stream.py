@@ -179,7 +179,9 @@ async def test_heartbeats(antiphon, number):
 async def test_one_that_does_not_read_is_dropped_and_others_are_not(antiphon, number):
     """It takes nothing; a large encoding fills what the kernel holds for it."""
     router = antiphon.router.url
-    silent = raw_request(antiphon.router.address, f"GET /stream/{number}?encoding=json HTTP/1.1\n\r\n", receive_buffer=4_096)
+    silent = raw_request(
+        antiphon.router.address, f"GET /stream/{number}?encoding=json HTTP/1.1\n\r\n", receive_buffer=4_096
+    )
     try:
         async with stream(router, number) as reader:
             await reader.wait_event("connected")
@@ -196,10 +198,12 @@ async def test_one_that_does_not_read_is_dropped_and_others_are_not(antiphon, nu
         silent.close()
 
 
-async def wait_clients(router: str, number: int, count: int, seconds: float = PATIENCE_SECONDS) -> list[dict]:
+async def wait_clients(
+    router: str, number: object, count: int, seconds: float = PATIENCE_SECONDS, token: str | None = None
+) -> list[dict]:
     deadline = asyncio.get_running_loop().time() + seconds
     while True:
-        body = (await request("GET", f"{router}/health/repo/{number}")).body
+        body = (await request("GET", f"{router}/health/repo/{number}", headers=bearer(token))).body
         if body["activeClients"] == count:
             return body["clients"]
         assert asyncio.get_running_loop().time() < deadline, body
@@ -213,7 +217,9 @@ async def test_health_counts_clients(antiphon, number):
         await push(router, number)
         await client.buffers(1)
         [detail] = await wait_clients(router, number, 1)
-        assert detail["id"] == greeting["clientId"] and detail["encoding"] == "pcm16" and detail["repoId"] == str(number)
+        assert (
+            detail["id"] == greeting["clientId"] and detail["encoding"] == "pcm16" and detail["repoId"] == str(number)
+        )
         assert detail["bytesSent"] > 500_000 and detail["duration"] >= 0
         assert detail["connectedAt"] <= detail["lastActivity"] and detail["address"] == "127.0.0.1"
         health = (await request("GET", f"{router}/health")).body
@@ -286,11 +292,11 @@ async def test_tokens_and_tickets(guarded, mint, number):
         await client.wait(lambda: client.closed, "the end")
     answer = await request("GET", f"{router}/health", headers=bearer(mint.token(session, "listen")))
     assert "clients" not in answer.body and "activeClients" in answer.body
-    headers = bearer(mint.token(session, "listen"))
-    async with stream(router, session, token=mint.token(session, "listen")) as client:
+    token = mint.token(session, "listen")
+    async with stream(router, session, token=token) as client:
         await client.wait_event("connected")
-        answer = await request("GET", f"{router}/health/repo/{session}", headers=headers)
-        assert answer.body["activeClients"] == 1 and "address" not in answer.body["clients"][0]
+        [detail] = await wait_clients(router, session, 1, token=token)
+        assert "address" not in detail
 
 
 async def test_what_is_refused(antiphon, number):
@@ -328,7 +334,10 @@ async def test_sample_events_say_what_is_asked_for(antiphon, number):
         ({"event": "workflow_run", "outcome": "pending"}, {"outcome": "pending"}),
         ({"event": "pull_request", "outcome": "success"}, {"outcome": "success", "action": "closed"}),
         ({"event": "pull_request_review", "outcome": "failure"}, {"outcome": "failure"}),
-        ({"event": "push", "commits": 7, "title": "Seven", "branch": "b"}, {"commits": 7, "title": "Seven", "branch": "b"}),
+        (
+            {"event": "push", "commits": 7, "title": "Seven", "branch": "b"},
+            {"commits": 7, "title": "Seven", "branch": "b"},
+        ),
         ({"event": "push", "repository": "a/b", "sender": "ada"}, {"repository": "a/b", "sender": "ada"}),
     ]
     async with stream(router, number) as client:

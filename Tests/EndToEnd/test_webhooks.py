@@ -74,7 +74,11 @@ async def test_what_events_say(antiphon, number):
     cases = [
         ("push", github.push(number, "One", "Two\n\nThree"), {"title": "Two", "commits": 2, "branch": "main"}),
         ("push", github.push(number), {"commits": 0, "title": "deleted main"}),
-        ("pull_request", github.pull_request(number, "closed", merged=True), {"outcome": "success", "action": "closed"}),
+        (
+            "pull_request",
+            github.pull_request(number, "closed", merged=True),
+            {"outcome": "success", "action": "closed"},
+        ),
         ("pull_request", github.pull_request(number, "closed"), {"outcome": "neutral"}),
         ("pull_request_review", github.pull_request_review(number, "changes_requested"), {"outcome": "failure"}),
         ("check_run", github.check_run(number, "created", None), {"outcome": "pending", "branch": "changes"}),
@@ -108,7 +112,9 @@ async def test_forms_are_read(antiphon, number):
     accepted(await deliver(antiphon.router.url, "push", payload, form=True))
     [music] = await events(antiphon.router.url, number, 1)
     assert music["event"]["title"] == "Größe & Maß = 100 % + ü"
-    answer = await deliver(antiphon.router.url, "push", b"nothing=1", changed={"Content-Type": "application/x-www-form-urlencoded"})
+    answer = await deliver(
+        antiphon.router.url, "push", b"nothing=1", changed={"Content-Type": "application/x-www-form-urlencoded"}
+    )
     assert answer.status == 400 and "payload" in answer.body["message"], answer
 
 
@@ -209,7 +215,10 @@ async def test_payloads_that_make_no_sense_are_refused_by_name(antiphon, number)
         assert answer.status == 422 and name in answer.body["message"], (name, answer)
     for garbage in (b"", b"{", b"[]", b"null", b"\xff\xfe", b"[" * 100_000, b'{"repository": ' * 5_000):
         answer = await deliver(router, "push", garbage)
-        assert answer.status in (400, 422) and answer.code in ("invalid_json", "invalid_command"), (garbage[:20], answer)
+        assert answer.status in (400, 422) and answer.code in ("invalid_json", "invalid_command"), (
+            garbage[:20],
+            answer,
+        )
     assert (await request("GET", f"{router}/api/v1/repositories/{number}")).code == "not_found"
 
 
@@ -273,7 +282,9 @@ async def test_a_repository_that_runs_wild_is_slowed(antiphon, number):
     star = github.star(number)
     answers = []
     while not answers or answers[-1].status == 202:
-        answers += await asyncio.gather(*(deliver(router, "star", star, delivery=f"w{number}-{len(answers) + each}") for each in range(20)))
+        answers += await asyncio.gather(
+            *(deliver(router, "star", star, delivery=f"w{number}-{len(answers) + each}") for each in range(20))
+        )
         assert len(answers) <= 400, "nothing slowed it down"
     refused = next(answer for answer in answers if answer.status != 202)
     assert (refused.status, refused.code) == (429, "rate_limited") and len(answers) >= 120
@@ -303,7 +314,9 @@ async def test_bodies_have_a_limit(antiphon, number):
     reader, writer = await asyncio.open_connection(host, int(port))
     head = github.headers("push", b"")
     lines = "".join(f"{name}: {value}\r\n" for name, value in head.items())
-    writer.write(f"POST /webhooks/github HTTP/1.1\r\nHost: {host}\r\n{lines}Transfer-Encoding: chunked\r\n\r\n".encode())
+    writer.write(
+        f"POST /webhooks/github HTTP/1.1\r\nHost: {host}\r\n{lines}Transfer-Encoding: chunked\r\n\r\n".encode()
+    )
     sent = 0
     try:
         while sent <= 2 * cap:

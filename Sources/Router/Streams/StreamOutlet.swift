@@ -60,10 +60,8 @@ final class StreamOutlet: ChannelDuplexHandler, RemovableChannelHandler {
   /// - Returns: false where so much waits that the client must be given up.
   func send(_ frame: ByteBuffer) -> Bool {
     guard context != nil else { return true }
-    guard
-      queue.isEmpty
-        || queue.count < RouterLimits.streamMessageCount
-          && queuedByteCount + frame.readableBytes <= RouterLimits.streamByteCount
+    // The new one is not looked at: one message may be larger than all that may wait before it.
+    guard queue.count < RouterLimits.streamMessageCount, queuedByteCount <= RouterLimits.streamByteCount
     else { return false }
     queue.append(frame)
     queuedByteCount += frame.readableBytes
