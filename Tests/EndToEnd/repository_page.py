@@ -90,9 +90,9 @@ async def repository_tab(browser, router: str, repository: str, **options):
         await context.close()
 
 
-async def happen(router: str, repository: str, event: str = "push", headers=None, **fields) -> None:
-    """Something happens in a repository."""
-    url = f"{router}/stream/{repository}/test"
+async def happen(router: str, session: str, event: str = "push", headers=None, **fields) -> None:
+    """Something happens in a repository, whose session has its ID; `fields` as the route takes them."""
+    url = f"{router}/stream/{session}/test"
     answer = await request("POST", url, {"event": event, **fields}, headers=headers)
     assert answer.status == 202, answer
 

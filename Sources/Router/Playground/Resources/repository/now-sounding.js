@@ -28,10 +28,11 @@ export class NowSounding {
     const url = safeLink(event.url);
     const text = event.title || event.kind;
     const title = url
-      ? make('a', { href: url, target: '_blank', rel: 'noopener noreferrer', textContent: text, dir: 'auto' })
-      : make('bdi', { textContent: text });
-    byId('byline').replaceChildren(title, make('span', { className: 'byline-deed' },
-      make('bdi', { textContent: deed(event) }), OUTCOMES[event.outcome] ? `: ${OUTCOMES[event.outcome]}` : ''));
+      ? make('a', { href: url, target: '_blank', rel: 'noopener noreferrer', textContent: text, dir: 'auto', title: text })
+      : make('span', { textContent: text, dir: 'auto', title: text });
+    const outcome = OUTCOMES[event.outcome] ? `: ${OUTCOMES[event.outcome]}` : '';
+    byId('byline').replaceChildren(title,
+      make('span', { className: 'byline-deed', textContent: `${deed(event)}${outcome}`, dir: 'auto' }));
   }
 }
 
