@@ -349,7 +349,7 @@ async def test_a_listener_without_control_sees_and_hears(guarded, mint, browser,
 async def test_a_refused_sample_is_explained(antiphon, browser, repository):
     async with repository_tab(browser, antiphon.router.url, repository) as tab:
         # More than the server takes of one repository at once.
-        answers = await asyncio.gather(*(sample(antiphon.router.url, repository) for _ in range(60)))
+        answers = await asyncio.gather(*(sample(antiphon.router.url, repository) for _ in range(200)))
         assert 429 in answers, answers
         await tab.page.get_by_role("tab", name="Try it").click()
         tab.complaints.clear()
