@@ -4,6 +4,7 @@ import asyncio
 import json
 import subprocess
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import aiohttp
@@ -42,7 +43,7 @@ def score(*, seed: int = 1, length: int = 96_100, instrument: str = "triangle", 
 class Rendered:
     status: int
     body: bytes
-    headers: dict[str, str]
+    headers: Mapping[str, str]
 
     @property
     def report(self) -> dict:
@@ -57,7 +58,7 @@ async def render(
         aiohttp.ClientSession() as own,
         (http or own).post(f"{antiphon.engine.url}/render{query}", data=data, headers=headers) as answer,
     ):
-        return Rendered(answer.status, await answer.read(), dict(answer.headers))
+        return Rendered(answer.status, await answer.read(), answer.headers)
 
 
 def from_pcm16(data: bytes) -> np.ndarray:

@@ -16,7 +16,7 @@ from inbox import Event, Packet, assert_unbroken
 from media import FLAC, OGG_OPUS, tone_clip
 from opus import LOOKAHEAD, decode
 from processes import Antiphon
-from repository_page import repository_tab
+from repository_page import RepositoryTab, repository_tab
 from scores import frequency
 from signals import RATE
 
@@ -171,9 +171,7 @@ async def test_a_push_is_heard_in_the_tabs_of_its_repository_and_in_no_other(sta
         number = answer["number"]
         for tab in (first, second):
             await tab.wait_for_piece(number, 3_000)
-        for tab in tabs:
-            await tab.page.wait_for_function("async () => await window.antiphon.recentSound(2)")
-        sounds = [(await tab.decoded(2))[0] for tab in tabs]
+        sounds = await asyncio.gather(*(sound_of(tab) for tab in tabs))
         await until(lambda: wait_for(messages[mine], "audio_buffer"))
         for client in clients:
             client.cancel()
@@ -192,6 +190,16 @@ async def test_a_push_is_heard_in_the_tabs_of_its_repository_and_in_no_other(sta
         assert [message["type"] for message in messages[other]] == ["connected"], messages[other]
         for tab in tabs:
             await tab.assert_no_errors()
+
+
+async def sound_of(tab: RepositoryTab) -> np.ndarray:
+    """The last two seconds that a tab has decoded, once it has so much without a break."""
+
+    async def look() -> bool:
+        return await tab.page.evaluate("() => window.antiphon.recentSound(2.5).then((sound) => sound !== null)")
+
+    await until(look)
+    return (await tab.decoded(2))[0]
 
 
 async def wait_for(messages: list[dict], kind: str) -> bool:
