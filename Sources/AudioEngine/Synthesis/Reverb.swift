@@ -212,13 +212,6 @@ extension Samples {
     let frames = values[vector: 2 &* index]
     return (frames.evenHalf, frames.oddHalf)
   }
-
-  /// Adds to four samples.
-  @inline(__always)
-  fileprivate func add(_ index: Int, left: SIMD4<Float>, right: SIMD4<Float>) {
-    values[vector: 2 &* index] += SIMD8(
-      left.x, right.x, left.y, right.y, left.z, right.z, left.w, right.w)
-  }
 }
 
 /// Passes all frequencies alike, each at another time.

@@ -46,4 +46,11 @@ struct Samples {
       UnsafeMutableRawPointer(values + 2 * index).storeBytes(of: newValue, as: SIMD2<Float>.self)
     }
   }
+
+  /// Adds to left and right of four samples from `index` on.
+  @inline(__always)
+  func add(_ index: Int, left: SIMD4<Float>, right: SIMD4<Float>) {
+    values[vector: 2 &* index] += SIMD8(
+      left.x, right.x, left.y, right.y, left.z, right.z, left.w, right.w)
+  }
 }
