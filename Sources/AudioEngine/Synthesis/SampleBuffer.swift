@@ -32,6 +32,9 @@ struct Samples {
   let values: UnsafeMutablePointer<Float>
   let channelCount: Int
 
+  /// Those that begin `distance` values later.
+  func moved(_ distance: Int) -> Samples { Samples(values: values + distance, channelCount: channelCount) }
+
   /// Whole vectors of it are silenced: loops run over the end.
   func clear(_ sampleCount: Int) {
     let count = sampleCount * channelCount + SampleBuffer.vectorCount - 1
