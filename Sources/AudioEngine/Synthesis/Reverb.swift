@@ -91,29 +91,41 @@ struct Reverb: ~Copyable {
 
   /// Adds the room of `input` to `output`; `input` is used up.
   mutating func add(_ input: Samples, to output: Samples, _ span: Span) {
+    var thinned = thinned
+    // In one loop: while a sample waits for the one before it, the diffusers have time.
     for index in 0..<span.count {
-      thinned += Self.lowCut * (input[frame: index] - thinned) + Self.floor
-      input[frame: index] -= thinned
+      let frame = input[frame: index]
+      thinned += Self.lowCut * (frame - thinned) + Self.floor
+      input[frame: index] = late.passed(early.passed(frame - thinned))
     }
-    early.apply(to: input, count: span.count)
-    late.apply(to: input, count: span.count)
+    self.thinned = thinned
     addLines(input, to: output, span)
   }
 
   /// Four samples at a time, of every line: all that is read is older than a span.
   private mutating func addLines(_ input: Samples, to output: Samples, _ span: Span) {
     let (leftDulling, rightDulling) = (dulling.lowHalf, dulling.highHalf)
-    let gains = gains
-    let wetLevel = wetLevel
+    let (gains, wetLevel) = (gains, wetLevel)
+    let (fractions, slopes) = (fractions, fractionSlopes)
+    let (p0, p1, p2, p3) = (place(0), place(1), place(2), place(3))
+    let (p4, p5, p6, p7) = (place(4), place(5), place(6), place(7))
+    // Safe: a line's room behind its end holds a span's beginning anywhere in the line, and a vector more.
+    let fed = memory + end
     var (left, right) = (dulled.lowHalf, dulled.highHalf)
     for index in stride(from: 0, to: span.count, by: 4) {
       let first = Float(Int32(truncatingIfNeeded: span.offset &+ index))
       let offset = SIMD4<Float>(repeating: first) + SIMD4<Float>(0, 1, 2, 3)
       var lefts = FourLines(
-        read(0, index, offset), read(1, index, offset), read(2, index, offset), read(3, index, offset)
+        read(p0 + index, fractions[0] + offset * slopes[0]),
+        read(p1 + index, fractions[1] + offset * slopes[1]),
+        read(p2 + index, fractions[2] + offset * slopes[2]),
+        read(p3 + index, fractions[3] + offset * slopes[3])
       ).transposed
       var rights = FourLines(
-        read(4, index, offset), read(5, index, offset), read(6, index, offset), read(7, index, offset)
+        read(p4 + index, fractions[4] + offset * slopes[4]),
+        read(p5 + index, fractions[5] + offset * slopes[5]),
+        read(p6 + index, fractions[6] + offset * slopes[6]),
+        read(p7 + index, fractions[7] + offset * slopes[7])
       ).transposed
       let last = min(3, span.count &- index &- 1)
       left = lefts.dull(left, leftDulling, last)
@@ -128,35 +140,38 @@ struct Reverb: ~Copyable {
       let (inputLeft, inputRight) = input.sides(index)
       let fedLeft = 0.5 * inputLeft + Self.floor
       let fedRight = 0.5 * inputRight + Self.floor
-      write(0, index, gains[0] * (lefts.a - shared) + fedLeft)
-      write(1, index, gains[1] * (lefts.b - shared) + fedLeft)
-      write(2, index, gains[2] * (lefts.c - shared) + fedLeft)
-      write(3, index, gains[3] * (lefts.d - shared) - fedLeft)
-      write(4, index, gains[4] * (rights.a - shared) + fedRight)
-      write(5, index, gains[5] * (rights.b - shared) - fedRight)
-      write(6, index, gains[6] * (rights.c - shared) + fedRight)
-      write(7, index, gains[7] * (rights.d - shared) + fedRight)
+      write(fed + (0 &* Self.lineStride &+ index), gains[0] * (lefts.a - shared) + fedLeft)
+      write(fed + (1 &* Self.lineStride &+ index), gains[1] * (lefts.b - shared) + fedLeft)
+      write(fed + (2 &* Self.lineStride &+ index), gains[2] * (lefts.c - shared) + fedLeft)
+      write(fed + (3 &* Self.lineStride &+ index), gains[3] * (lefts.d - shared) - fedLeft)
+      write(fed + (4 &* Self.lineStride &+ index), gains[4] * (rights.a - shared) + fedRight)
+      write(fed + (5 &* Self.lineStride &+ index), gains[5] * (rights.b - shared) - fedRight)
+      write(fed + (6 &* Self.lineStride &+ index), gains[6] * (rights.c - shared) + fedRight)
+      write(fed + (7 &* Self.lineStride &+ index), gains[7] * (rights.d - shared) + fedRight)
     }
     dulled = SIMD8(lowHalf: left, highHalf: right)
     advance(span.count)
   }
 
-  /// What comes out of a line, four samples from the span's `index` on.
-  @inline(__always)
-  private func read(_ line: Int, _ index: Int, _ offset: SIMD4<Float>) -> SIMD4<Float> {
+  /// Where a line's next sample is.
+  private func place(_ line: Int) -> UnsafePointer<Float> {
     // One behind the beginning, so that there is an older one.
-    let place = ((end &- wholeDelays[line] &- 1) & (Self.lineCount &- 1)) &+ 1 &+ index
-    let source = UnsafeRawPointer(memory + (line &* Self.lineStride &+ place))
-    let near = source.loadUnaligned(as: SIMD4<Float>.self)
-    let far = (source - 4).loadUnaligned(as: SIMD4<Float>.self)
-    return near + (fractions[line] + offset * fractionSlopes[line]) * (far - near)
+    let index = ((end &- wholeDelays[line] &- 1) & (Self.lineCount &- 1)) &+ 1
+    return UnsafePointer(memory + (line &* Self.lineStride &+ index))
+  }
+
+  /// What comes out of a line: four samples, each between two.
+  @inline(__always)
+  private func read(_ place: UnsafePointer<Float>, _ fractions: SIMD4<Float>) -> SIMD4<Float> {
+    let near = UnsafeRawPointer(place).loadUnaligned(as: SIMD4<Float>.self)
+    let far = UnsafeRawPointer(place - 1).loadUnaligned(as: SIMD4<Float>.self)
+    return near + fractions * (far - near)
   }
 
   /// Over a line's end too, and over the span's, where the oldest samples are, older than the longest delay.
   @inline(__always)
-  private func write(_ line: Int, _ index: Int, _ values: SIMD4<Float>) {
-    let target = UnsafeMutableRawPointer(memory + (line &* Self.lineStride &+ end &+ index))
-    target.storeBytes(of: values, as: SIMD4<Float>.self)
+  private func write(_ place: UnsafeMutablePointer<Float>, _ values: SIMD4<Float>) {
+    UnsafeMutableRawPointer(place).storeBytes(of: values, as: SIMD4<Float>.self)
   }
 
   /// Makes the beginning and what lies behind the end the same again.
@@ -227,12 +242,11 @@ private struct Diffuser: ~Copyable {
     line = DelayLine(count: delay)
   }
 
-  mutating func apply(to samples: Samples, count: Int) {
-    for index in 0..<count {
-      let late = line.read(delay)
-      let fed = samples[frame: index] + Self.share * late
-      line.write(fed)
-      samples[frame: index] = late - Self.share * fed
-    }
+  @inline(__always)
+  mutating func passed(_ frame: SIMD2<Float>) -> SIMD2<Float> {
+    let late = line.read(delay)
+    let fed = frame + Self.share * late
+    line.write(fed)
+    return late - Self.share * fed
   }
 }
