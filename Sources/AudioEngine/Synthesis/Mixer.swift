@@ -4,8 +4,10 @@ import WireProtocol
 struct Mixer: ~Copyable {
   /// Six voices together reach about −6 dBFS.
   private static let level: Float = 0.85
+  private static let noteCount = 4
 
-  private let note = SampleBuffer(count: 2 * ControlBlock.sampleCount)
+  /// Of several notes at a time.
+  private let notes = SampleBuffer(count: Self.noteCount * 2 * ControlBlock.sampleCount)
   private let part = SampleBuffer(count: 2 * ControlBlock.sampleCount)
   private let sum = SampleBuffer(count: 2 * ControlBlock.sampleCount)
   private let reverbSend = SampleBuffer(count: 2 * ControlBlock.sampleCount)
@@ -44,7 +46,7 @@ struct Mixer: ~Copyable {
     let settings = source.settings
     let channelCount = settings.isStereo ? 2 : 1
     part.samples(channelCount).clear(span.count)
-    source.add(to: part.samples(channelCount), through: note.samples(channelCount), at: position, span)
+    source.add(to: part.samples(channelCount), through: notes.samples(channelCount), at: position, span)
     if !settings.isStereo { part.makeStereo(span.count) }
     roleGain.apply(to: part.samples(2), count: span.count)
     let gains = SIMD8<Float>(

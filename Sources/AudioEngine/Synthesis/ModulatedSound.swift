@@ -87,29 +87,49 @@ struct ModulatedSound: SoundGenerator {
 extension ModulatedSound.Pair {
   fileprivate mutating func add(to output: Samples, _ span: Span) {
     withUnsafeTemporaryAllocation(of: Float.self, capacity: ControlBlock.sampleCount) { buffer in
-      // Safe: a span is no longer than a control block.
+      // Safe: a span is no longer than a control block, which is whole vectors.
       let samples = buffer.baseAddress!
-      write(to: samples, span)
+      let count = (span.count + SampleBuffer.vectorCount - 1) & ~(SampleBuffer.vectorCount - 1)
+      write(to: samples, span.offset, count)
+      carrierPhase &+= UInt32(truncatingIfNeeded: span.count) &* carrierStep
+      modulatorPhase &+= UInt32(truncatingIfNeeded: span.count) &* modulatorStep
+      let (left, right) = (left, right)
       if output.channelCount == 2 {
-        for index in 0..<span.count { output[frame: index] += samples[index] * SIMD2(left, right) }
+        for index in stride(from: 0, to: count, by: SampleBuffer.vectorCount) {
+          let values = samples[vector: index]
+          output.add(index, left: values.lowHalf * left, right: values.lowHalf * right)
+          output.add(index + 4, left: values.highHalf * left, right: values.highHalf * right)
+        }
       } else {
-        for index in 0..<span.count { output.values[index] += samples[index] * left }
+        for index in stride(from: 0, to: count, by: SampleBuffer.vectorCount) {
+          output.values[vector: index] += samples[vector: index] * left
+        }
       }
     }
   }
 
-  private mutating func write(to samples: UnsafeMutablePointer<Float>, _ span: Span) {
-    let (carrierStep, modulatorStep) = (carrierStep, modulatorStep)
-    let (levels, indices, indexGain) = (levelSegment, indexSegment, indexGain)
-    var (carrierPhase, modulatorPhase) = (carrierPhase, modulatorPhase)
-    for index in 0..<Int32(truncatingIfNeeded: span.count) {
-      let place = Int32(truncatingIfNeeded: span.offset) &+ index
-      let bend = PortableMath.sine(PortableMath.turns(modulatorPhase)) * (indices.value(place) * indexGain)
-      samples[Int(index)] = PortableMath.sine(PortableMath.turns(carrierPhase) + bend) * levels.value(place)
-      carrierPhase &+= carrierStep
-      modulatorPhase &+= modulatorStep
+  private func write(to samples: UnsafeMutablePointer<Float>, _ offset: Int, _ count: Int) {
+    let (first, count) = (Int32(truncatingIfNeeded: offset), Int32(truncatingIfNeeded: count))
+    let (carrierPhase, carrierStep, levels) = (carrierPhase, carrierStep, levelSegment)
+    // A phase is not less than 0: what is not bent is as if it were bent by 0.
+    guard indexGain != 0, indexSegment.start != 0 || indexSegment.slope != 0 else {
+      for index in 0..<count {
+        let carrier = PortableMath.turns(carrierPhase &+ UInt32(truncatingIfNeeded: index) &* carrierStep)
+        samples[Int(index)] = PortableMath.sine(carrier) * levels.value(first &+ index)
+      }
+      return
     }
-    (self.carrierPhase, self.modulatorPhase) = (carrierPhase, modulatorPhase)
+    let (modulatorPhase, modulatorStep) = (modulatorPhase, modulatorStep)
+    let (indices, indexGain) = (indexSegment, indexGain)
+    // Two loops, each of which the processor has enough registers for.
+    for index in 0..<count {
+      let modulator = PortableMath.turns(modulatorPhase &+ UInt32(truncatingIfNeeded: index) &* modulatorStep)
+      samples[Int(index)] = PortableMath.sine(modulator) * (indices.value(first &+ index) * indexGain)
+    }
+    for index in 0..<count {
+      let carrier = PortableMath.turns(carrierPhase &+ UInt32(truncatingIfNeeded: index) &* carrierStep)
+      samples[Int(index)] = PortableMath.sine(carrier + samples[Int(index)]) * levels.value(first &+ index)
+    }
   }
 }
 

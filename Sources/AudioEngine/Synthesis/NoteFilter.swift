@@ -3,7 +3,8 @@ struct NoteFilter {
   private let settings: InstrumentPatch.Filter
   private let hertz: Double
   private var envelope: Envelope
-  private var filter = StateVariableFilter()
+  /// Of which several are computed at once.
+  var filter = StateVariableFilter()
 
   init(_ settings: InstrumentPatch.Filter, stroke: Stroke) {
     self.settings = settings

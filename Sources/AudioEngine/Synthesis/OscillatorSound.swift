@@ -22,6 +22,8 @@ struct OscillatorSound: SoundGenerator {
       self.hertz = hertz
       self.phase = phase
     }
+
+    mutating func advance(_ count: Int) { phase &+= UInt32(truncatingIfNeeded: count) &* step }
   }
 
   private let isStereo: Bool
@@ -70,24 +72,33 @@ struct OscillatorSound: SoundGenerator {
   }
 
   private mutating func addOne(to output: UnsafeMutablePointer<Float>, _ count: Int) {
+    let (table, step) = (middle.table, middle.step)
     var phase = middle.phase
-    for index in 0..<count {
-      output[index] += middle.table.value(phase)
-      phase &+= middle.step
+    for index in stride(from: 0, to: count, by: 4) {
+      let target = UnsafeMutableRawPointer(output + index)
+      let sum = target.loadUnaligned(as: SIMD4<Float>.self) + table.values(phase, step)
+      target.storeBytes(of: sum, as: SIMD4<Float>.self)
+      phase &+= 4 &* step
     }
-    middle.phase = phase
+    middle.advance(count)
   }
 
   private mutating func addThree(to output: Samples, _ count: Int) {
     var phases = (left.phase, middle.phase, right.phase)
     let steps = (left.step, middle.step, right.step)
     let tables = (left.table, middle.table, right.table)
-    let (toLeft, toRight) = (SIMD2(near, far), SIMD2(far, near))
-    for index in 0..<count {
-      let values = (tables.0.value(phases.0), tables.1.value(phases.1), tables.2.value(phases.2))
-      output[frame: index] += (toLeft * values.0 + toRight * values.2) + values.1
-      phases = (phases.0 &+ steps.0, phases.1 &+ steps.1, phases.2 &+ steps.2)
+    let (near, far) = (near, far)
+    for index in stride(from: 0, to: count, by: 4) {
+      let low = tables.0.values(phases.0, steps.0)
+      let middle = tables.1.values(phases.1, steps.1)
+      let high = tables.2.values(phases.2, steps.2)
+      let toLeft = (near * low + far * high) + middle
+      let toRight = (far * low + near * high) + middle
+      output.add(index, left: toLeft, right: toRight)
+      phases = (phases.0 &+ 4 &* steps.0, phases.1 &+ 4 &* steps.1, phases.2 &+ 4 &* steps.2)
     }
-    (left.phase, middle.phase, right.phase) = phases
+    left.advance(count)
+    middle.advance(count)
+    right.advance(count)
   }
 }

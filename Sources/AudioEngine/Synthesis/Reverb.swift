@@ -21,9 +21,12 @@ struct Reverb: ~Copyable {
   /// With a send of 1, the room is about as loud as what is sent.
   private static let level = 1.1
 
-  // Safe: allocated in `init`, reached through this one owner only, freed in `deinit`. One vector a sample holds
-  // all eight lines; where a span begins is masked to the lines' size, and a span is shorter than what is mirrored.
-  private let memory: UnsafeMutablePointer<SIMD8<Float>>
+  /// From one line's beginning to the next one's.
+  private static let lineStride = lineCount + mirroredCount
+
+  // Safe: allocated in `init`, reached through this one owner only, freed in `deinit`. The lines lie one behind the
+  // other; where a span begins is masked to a line's size, and a span is shorter than what is mirrored.
+  private let memory: UnsafeMutablePointer<Float>
   private var end = 0
   private var early = Diffuser(delay: 163)
   private var late = Diffuser(delay: 421)
@@ -33,9 +36,12 @@ struct Reverb: ~Copyable {
   private let wetLevel: Float
   private var dulled = SIMD8<Float>.zero
   private var thinned = SIMD2<Float>.zero
-  private var wholeDelays = [Int](repeating: 1, count: 8)
+  private var wholeDelays = SIMD8<Int>(repeating: 1)
   private var fractions = SIMD8<Float>.zero
   private var fractionSlopes = SIMD8<Float>.zero
+  /// The lines' lengths where the next control block begins, and where that is.
+  private var nextDelays = SIMD8<Double>.zero
+  private var nextPosition = -1
 
   /// - Parameter seconds: until it is 60 dB down.
   init(seconds: Double) {
@@ -48,8 +54,8 @@ struct Reverb: ~Copyable {
     // The longer the lines last, the more is in them.
     let kept = gains.reduce(0) { $0 + $1 * $1 } / 8
     wetLevel = Float(Self.level * (1 - kept).squareRoot())
-    memory = .allocate(capacity: Self.lineCount + Self.mirroredCount)
-    memory.initialize(repeating: .zero, count: Self.lineCount + Self.mirroredCount)
+    memory = .allocate(capacity: 8 * Self.lineStride)
+    memory.initialize(repeating: 0, count: 8 * Self.lineStride)
   }
 
   deinit { memory.deallocate() }
@@ -64,13 +70,18 @@ struct Reverb: ~Copyable {
 
   /// Sets the lines' lengths for the samples of the control block that begins at `position`.
   mutating func setControls(at position: Int) {
+    let next = position + ControlBlock.sampleCount
+    // Where a control block ends, the next one begins.
+    let known = nextPosition == position ? nextDelays : nil
     for line in 0..<8 {
-      let from = delay(of: line, at: position)
-      let to = delay(of: line, at: position + ControlBlock.sampleCount)
+      let from = known?[line] ?? delay(of: line, at: position)
+      let to = delay(of: line, at: next)
+      nextDelays[line] = to
       wholeDelays[line] = Int(from)
       fractions[line] = Float(from - Double(Int(from)))
       fractionSlopes[line] = Float((to - from) / Double(ControlBlock.sampleCount))
     }
+    nextPosition = next
   }
 
   private func delay(of line: Int, at position: Int) -> Double {
@@ -80,61 +91,141 @@ struct Reverb: ~Copyable {
 
   /// Adds the room of `input` to `output`; `input` is used up.
   mutating func add(_ input: Samples, to output: Samples, _ span: Span) {
+    var thinned = thinned
+    // In one loop: while a sample waits for the one before it, the diffusers have time.
     for index in 0..<span.count {
-      thinned += Self.lowCut * (input[frame: index] - thinned) + Self.floor
-      input[frame: index] -= thinned
+      let frame = input[frame: index]
+      thinned += Self.lowCut * (frame - thinned) + Self.floor
+      input[frame: index] = late.passed(early.passed(frame - thinned))
     }
-    early.apply(to: input, count: span.count)
-    late.apply(to: input, count: span.count)
+    self.thinned = thinned
     addLines(input, to: output, span)
   }
 
+  /// Four samples at a time, of every line: all that is read is older than a span.
   private mutating func addLines(_ input: Samples, to output: Samples, _ span: Span) {
-    let (leftGains, rightGains) = (gains.lowHalf, gains.highHalf)
     let (leftDulling, rightDulling) = (dulling.lowHalf, dulling.highHalf)
-    let (leftFractions, rightFractions) = (fractions.lowHalf, fractions.highHalf)
-    let (leftSlopes, rightSlopes) = (fractionSlopes.lowHalf, fractionSlopes.highHalf)
+    let (gains, wetLevel) = (gains, wetLevel)
+    let (fractions, slopes) = (fractions, fractionSlopes)
     let (p0, p1, p2, p3) = (place(0), place(1), place(2), place(3))
     let (p4, p5, p6, p7) = (place(4), place(5), place(6), place(7))
+    // Safe: a line's room behind its end holds a span's beginning anywhere in the line, and a vector more.
+    let fed = memory + end
     var (left, right) = (dulled.lowHalf, dulled.highHalf)
-    // Of each line, a sample older than the first.
-    var farLeft = SIMD4(p0[-8], p1[-8], p2[-8], p3[-8])
-    var farRight = SIMD4(p4[-8], p5[-8], p6[-8], p7[-8])
-    for index in 0..<span.count {
-      let i = 8 &* index
-      let offset = Float(Int32(truncatingIfNeeded: span.offset &+ index))
-      let nearLeft = SIMD4(p0[i], p1[i], p2[i], p3[i])
-      let nearRight = SIMD4(p4[i], p5[i], p6[i], p7[i])
-      let outLeft = nearLeft + (leftFractions + offset * leftSlopes) * (farLeft - nearLeft)
-      let outRight = nearRight + (rightFractions + offset * rightSlopes) * (farRight - nearRight)
-      (farLeft, farRight) = (nearLeft, nearRight)
-      left = outLeft + leftDulling * (left - outLeft)
-      right = outRight + rightDulling * (right - outRight)
-      output[frame: index] +=
-        wetLevel * SIMD2((left.x - left.y) + (left.z - left.w), (right.x - right.y) + (right.z - right.w))
+    for index in stride(from: 0, to: span.count, by: 4) {
+      let first = Float(Int32(truncatingIfNeeded: span.offset &+ index))
+      let offset = SIMD4<Float>(repeating: first) + SIMD4<Float>(0, 1, 2, 3)
+      var lefts = FourLines(
+        read(p0 + index, fractions[0] + offset * slopes[0]),
+        read(p1 + index, fractions[1] + offset * slopes[1]),
+        read(p2 + index, fractions[2] + offset * slopes[2]),
+        read(p3 + index, fractions[3] + offset * slopes[3])
+      ).transposed
+      var rights = FourLines(
+        read(p4 + index, fractions[4] + offset * slopes[4]),
+        read(p5 + index, fractions[5] + offset * slopes[5]),
+        read(p6 + index, fractions[6] + offset * slopes[6]),
+        read(p7 + index, fractions[7] + offset * slopes[7])
+      ).transposed
+      let last = min(3, span.count &- index &- 1)
+      left = lefts.dull(left, leftDulling, last)
+      right = rights.dull(right, rightDulling, last)
+      lefts = lefts.transposed
+      rights = rights.transposed
+      output.add(index, left: wetLevel * lefts.outgoing, right: wetLevel * rights.outgoing)
       // A Householder reflection keeps the energy and mixes every line into every other.
-      let both = left + right
-      let shared = 0.25 * ((both.x + both.y) + (both.z + both.w))
-      let frame = 0.5 * input[frame: index] + Self.floor
-      let fedLeft = leftGains * (left - shared) + frame.x * SIMD4(1, 1, 1, -1)
-      let fedRight = rightGains * (right - shared) + frame.y * SIMD4(1, -1, 1, 1)
-      write(SIMD8(lowHalf: fedLeft, highHalf: fedRight))
+      let both: SIMD4<Float> = (lefts.a + rights.a) + (lefts.b + rights.b)
+      let others: SIMD4<Float> = (lefts.c + rights.c) + (lefts.d + rights.d)
+      let shared: SIMD4<Float> = 0.25 * (both + others)
+      let (inputLeft, inputRight) = input.sides(index)
+      let fedLeft = 0.5 * inputLeft + Self.floor
+      let fedRight = 0.5 * inputRight + Self.floor
+      write(fed + (0 &* Self.lineStride &+ index), gains[0] * (lefts.a - shared) + fedLeft)
+      write(fed + (1 &* Self.lineStride &+ index), gains[1] * (lefts.b - shared) + fedLeft)
+      write(fed + (2 &* Self.lineStride &+ index), gains[2] * (lefts.c - shared) + fedLeft)
+      write(fed + (3 &* Self.lineStride &+ index), gains[3] * (lefts.d - shared) - fedLeft)
+      write(fed + (4 &* Self.lineStride &+ index), gains[4] * (rights.a - shared) + fedRight)
+      write(fed + (5 &* Self.lineStride &+ index), gains[5] * (rights.b - shared) - fedRight)
+      write(fed + (6 &* Self.lineStride &+ index), gains[6] * (rights.c - shared) + fedRight)
+      write(fed + (7 &* Self.lineStride &+ index), gains[7] * (rights.d - shared) + fedRight)
     }
     dulled = SIMD8(lowHalf: left, highHalf: right)
+    advance(span.count)
   }
 
-  /// Where a line's next sample is; those that follow are eight values apart.
+  /// Where a line's next sample is.
   private func place(_ line: Int) -> UnsafePointer<Float> {
     // One behind the beginning, so that there is an older one.
-    let index = ((end - wholeDelays[line] - 1) & (Self.lineCount - 1)) + 1
-    return UnsafeRawPointer(memory + index).assumingMemoryBound(to: Float.self) + line
+    let index = ((end &- wholeDelays[line] &- 1) & (Self.lineCount &- 1)) &+ 1
+    return UnsafePointer(memory + (line &* Self.lineStride &+ index))
+  }
+
+  /// What comes out of a line: four samples, each between two.
+  @inline(__always)
+  private func read(_ place: UnsafePointer<Float>, _ fractions: SIMD4<Float>) -> SIMD4<Float> {
+    let near = UnsafeRawPointer(place).loadUnaligned(as: SIMD4<Float>.self)
+    let far = UnsafeRawPointer(place - 1).loadUnaligned(as: SIMD4<Float>.self)
+    return near + fractions * (far - near)
+  }
+
+  /// Over a line's end too, and over the span's, where the oldest samples are, older than the longest delay.
+  @inline(__always)
+  private func write(_ place: UnsafeMutablePointer<Float>, _ values: SIMD4<Float>) {
+    UnsafeMutableRawPointer(place).storeBytes(of: values, as: SIMD4<Float>.self)
+  }
+
+  /// Makes the beginning and what lies behind the end the same again.
+  private mutating func advance(_ count: Int) {
+    let newEnd = end + count
+    for line in 0..<8 where end < Self.mirroredCount || newEnd > Self.lineCount {
+      let start = memory + line * Self.lineStride
+      if end < Self.mirroredCount {
+        let copied = min(newEnd, Self.mirroredCount) - end
+        (start + Self.lineCount + end).update(from: start + end, count: copied)
+      }
+      if newEnd > Self.lineCount { start.update(from: start + Self.lineCount, count: newEnd - Self.lineCount) }
+    }
+    end = newEnd & (Self.lineCount - 1)
+  }
+}
+
+/// Four lines of four samples each, or four samples of four lines each.
+private struct FourLines {
+  var (a, b, c, d): (SIMD4<Float>, SIMD4<Float>, SIMD4<Float>, SIMD4<Float>)
+
+  @inline(__always)
+  init(_ a: SIMD4<Float>, _ b: SIMD4<Float>, _ c: SIMD4<Float>, _ d: SIMD4<Float>) {
+    (self.a, self.b, self.c, self.d) = (a, b, c, d)
   }
 
   @inline(__always)
-  private mutating func write(_ values: SIMD8<Float>) {
-    memory[end] = values
-    if end < Self.mirroredCount { memory[end + Self.lineCount] = values }
-    end = (end + 1) & (Self.lineCount - 1)
+  var transposed: FourLines {
+    FourLines(
+      SIMD4(a.x, b.x, c.x, d.x), SIMD4(a.y, b.y, c.y, d.y), SIMD4(a.z, b.z, c.z, d.z),
+      SIMD4(a.w, b.w, c.w, d.w))
+  }
+
+  /// What four lines together give to their side.
+  @inline(__always)
+  var outgoing: SIMD4<Float> { (a - b) + (c - d) }
+
+  /// Makes each sample duller by the one before it; gives the one at `last`.
+  @inline(__always)
+  mutating func dull(_ before: SIMD4<Float>, _ share: SIMD4<Float>, _ last: Int) -> SIMD4<Float> {
+    a = a + share * (before - a)
+    b = b + share * (a - b)
+    c = c + share * (b - c)
+    d = d + share * (c - d)
+    return last == 3 ? d : last == 2 ? c : last == 1 ? b : a
+  }
+}
+
+extension Samples {
+  /// Left and right of four samples.
+  @inline(__always)
+  fileprivate func sides(_ index: Int) -> (SIMD4<Float>, SIMD4<Float>) {
+    let frames = values[vector: 2 &* index]
+    return (frames.evenHalf, frames.oddHalf)
   }
 }
 
@@ -151,12 +242,11 @@ private struct Diffuser: ~Copyable {
     line = DelayLine(count: delay)
   }
 
-  mutating func apply(to samples: Samples, count: Int) {
-    for index in 0..<count {
-      let late = line.read(delay)
-      let fed = samples[frame: index] + Self.share * late
-      line.write(fed)
-      samples[frame: index] = late - Self.share * fed
-    }
+  @inline(__always)
+  mutating func passed(_ frame: SIMD2<Float>) -> SIMD2<Float> {
+    let late = line.read(delay)
+    let fed = frame + Self.share * late
+    line.write(fed)
+    return late - Self.share * fed
   }
 }

@@ -32,6 +32,9 @@ struct Samples {
   let values: UnsafeMutablePointer<Float>
   let channelCount: Int
 
+  /// Those that begin `distance` values later.
+  func moved(_ distance: Int) -> Samples { Samples(values: values + distance, channelCount: channelCount) }
+
   /// Whole vectors of it are silenced: loops run over the end.
   func clear(_ sampleCount: Int) {
     let count = sampleCount * channelCount + SampleBuffer.vectorCount - 1
@@ -45,5 +48,12 @@ struct Samples {
     nonmutating set {
       UnsafeMutableRawPointer(values + 2 * index).storeBytes(of: newValue, as: SIMD2<Float>.self)
     }
+  }
+
+  /// Adds to left and right of four samples from `index` on.
+  @inline(__always)
+  func add(_ index: Int, left: SIMD4<Float>, right: SIMD4<Float>) {
+    values[vector: 2 &* index] += SIMD8(
+      left.x, right.x, left.y, right.y, left.z, right.z, left.w, right.w)
   }
 }

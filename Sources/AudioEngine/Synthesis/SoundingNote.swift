@@ -41,17 +41,34 @@ struct SoundingNote<Sound: SoundGenerator> {
     filter?.setControls(samples, isReleased: isReleased)
   }
 
-  /// Adds the next samples to its part's.
-  mutating func add(to part: Samples, through scratch: Samples, _ span: Span) {
+  /// Makes the next samples, before the filter.
+  mutating func write(to scratch: Samples, _ span: Span) {
     scratch.clear(span.count)
     sound.add(to: scratch, span)
-    filter?.apply(to: scratch, span)
+  }
+
+  /// The filter, whose state is the caller's to advance; nil without one.
+  var lowPass: StateVariableFilter? {
+    get { filter?.filter }
+    set { if let newValue { filter?.filter = newValue } }
+  }
+
+  mutating func applyFilter(to scratch: Samples, _ span: Span) { filter?.apply(to: scratch, span) }
+
+  /// Adds what came through the filter to its part's samples.
+  func add(_ scratch: Samples, to part: Samples, _ span: Span) {
     let gain = gain
-    for index in stride(from: 0, to: span.count * scratch.channelCount, by: SampleBuffer.vectorCount) {
-      let gains =
-        scratch.channelCount == 2
-        ? segment.frames(span.offset + index / 2) : segment.vector(span.offset + index)
-      part.values[vector: index] += scratch.values[vector: index] * (gains * gain)
+    let segment = segment
+    if scratch.channelCount == 2 {
+      for index in stride(from: 0, to: span.count * 2, by: SampleBuffer.vectorCount) {
+        let gains = segment.frames(span.offset + index / 2)
+        part.values[vector: index] += scratch.values[vector: index] * (gains * gain)
+      }
+    } else {
+      for index in stride(from: 0, to: span.count, by: SampleBuffer.vectorCount) {
+        let gains = segment.vector(span.offset + index)
+        part.values[vector: index] += scratch.values[vector: index] * (gains * gain)
+      }
     }
   }
 }

@@ -84,3 +84,55 @@ struct StateVariableFilter {
     (self.first.x, self.second.x) = (first, second)
   }
 }
+
+// MARK: - Four at once
+
+extension StateVariableFilter {
+  typealias Four = (StateVariableFilter, StateVariableFilter, StateVariableFilter, StateVariableFilter)
+
+  /// What `lowPass` does, for four at once: each waits for its own last sample, so that one alone leaves the
+  /// processor idle.
+  ///
+  /// - Parameter samples: of the first; the others' lie `distance` values apart.
+  static func lowPass(_ filters: inout Four, _ samples: Samples, distance: Int, count: Int) {
+    let (ownFirst, crossed, ownSecond) = (
+      lanes(filters) { $0.ownFirst }, lanes(filters) { $0.crossed }, lanes(filters) { $0.ownSecond }
+    )
+    let (inputFirst, inputSecond) = (lanes(filters) { $0.inputFirst }, lanes(filters) { $0.inputSecond })
+    let (lowOfFirst, lowOfSecond) = (lanes(filters) { $0.lowOfFirst }, lanes(filters) { $0.lowOfSecond })
+    let lowOfInput = 0.5 * inputSecond
+    let (a, b, c, d) = (
+      samples, samples.moved(distance), samples.moved(2 * distance), samples.moved(3 * distance)
+    )
+    var first = vector(filters.0.first, filters.1.first, filters.2.first, filters.3.first)
+    var second = vector(filters.0.second, filters.1.second, filters.2.second, filters.3.second)
+    for index in 0..<count {
+      let input = vector(a[frame: index], b[frame: index], c[frame: index], d[frame: index]) + Self.floor
+      let low = (lowOfSecond * second + lowOfInput * input) + lowOfFirst * first
+      a[frame: index] = low.lowHalf.lowHalf
+      b[frame: index] = low.lowHalf.highHalf
+      c[frame: index] = low.highHalf.lowHalf
+      d[frame: index] = low.highHalf.highHalf
+      let nextFirst = (inputFirst * input - crossed * second) + ownFirst * first
+      second = (inputSecond * input + crossed * first) + ownSecond * second
+      first = nextFirst
+    }
+    (filters.0.first, filters.1.first) = (first.lowHalf.lowHalf, first.lowHalf.highHalf)
+    (filters.2.first, filters.3.first) = (first.highHalf.lowHalf, first.highHalf.highHalf)
+    (filters.0.second, filters.1.second) = (second.lowHalf.lowHalf, second.lowHalf.highHalf)
+    (filters.2.second, filters.3.second) = (second.highHalf.lowHalf, second.highHalf.highHalf)
+  }
+
+  @inline(__always)
+  private static func lanes(_ filters: Four, _ value: (StateVariableFilter) -> Float) -> SIMD8<Float> {
+    let (a, b, c, d) = (value(filters.0), value(filters.1), value(filters.2), value(filters.3))
+    return SIMD8(a, a, b, b, c, c, d, d)
+  }
+
+  @inline(__always)
+  private static func vector(
+    _ a: SIMD2<Float>, _ b: SIMD2<Float>, _ c: SIMD2<Float>, _ d: SIMD2<Float>
+  ) -> SIMD8<Float> {
+    SIMD8(lowHalf: SIMD4(lowHalf: a, highHalf: b), highHalf: SIMD4(lowHalf: c, highHalf: d))
+  }
+}

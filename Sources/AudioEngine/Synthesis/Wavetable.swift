@@ -41,4 +41,19 @@ struct Wavetable: Sendable {
     let fraction = Float(bitPattern: ((phase &<< Self.sizeLog2) &>> 9) | 0x3F80_0000)
     return place.x + fraction * place.y
   }
+
+  /// The sound at four phases, `step` apart.
+  @inline(__always)
+  func values(_ phase: UInt32, _ step: UInt32) -> SIMD4<Float> {
+    let (second, third, fourth) = (phase &+ step, phase &+ 2 &* step, phase &+ 3 &* step)
+    // Safe: the upper bits are less than the size.
+    let (a, b) = (samples[Int(phase &>> Self.shift)], samples[Int(second &>> Self.shift)])
+    let (c, d) = (samples[Int(third &>> Self.shift)], samples[Int(fourth &>> Self.shift)])
+    let phases =
+      SIMD4<UInt32>(repeating: phase)
+      &+ SIMD4<UInt32>(0, step, 2 &* step, 3 &* step)
+    let fractions = unsafeBitCast(
+      ((phases &<< Self.sizeLog2) &>> 9) | 0x3F80_0000, to: SIMD4<Float>.self)
+    return SIMD4(a.x, b.x, c.x, d.x) + fractions * SIMD4(a.y, b.y, c.y, d.y)
+  }
 }
