@@ -24,7 +24,7 @@ enum PacerMessage: Sendable {
   /// What a session's pending move asked the store for.
   case timelineAcquired(SessionID, moveNumber: UInt64, Result<TimelineLease, ErrorReport>)
   /// A score has joined, or could not.
-  case joined(SessionID, Result<Performing, ErrorReport>, Inquiry)
+  case joined(SessionID, ObjectIdentifier, Result<Performing, ErrorReport>, Inquiry)
   /// The packets of a cut.
   case spliced(SessionID, cutNumber: UInt64, [[UInt8]])
   case inspect(@Sendable ([SessionSnapshot]) -> Void)

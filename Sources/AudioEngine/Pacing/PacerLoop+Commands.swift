@@ -14,7 +14,7 @@ extension PacerLoop {
     case .line(let line, let connection): batch.append(line: line, to: connection)
     case .timelineChanged(let timeline): timelineChanged(timeline)
     case .timelineAcquired(let id, let number, let result): timelineAcquired(id, number, result)
-    case .joined(let id, let result, let inquiry): joined(id, result, inquiry)
+    case .joined(let id, let timelineID, let result, let inquiry): joined(id, timelineID, result, inquiry)
     case .spliced(let id, let number, let packets): spliced(id, cutNumber: number, packets)
     case .inspect(let body): body(sessions.values.map(snapshot))
     }

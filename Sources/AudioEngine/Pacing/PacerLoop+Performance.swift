@@ -4,14 +4,18 @@ import WireProtocol
 extension PacerLoop {
   func join(_ score: Score, _ session: Session, _ inquiry: Inquiry) throws(ErrorReport) {
     let performance = try performance(of: session, for: "perform")
+    let timelineID = ObjectIdentifier(session.lease.timeline)
     try performance.join(score) { [pacer, id = session.id] result in
-      pacer.post(.joined(id, result, inquiry))
+      pacer.post(.joined(id, timelineID, result, inquiry))
     }
   }
 
-  func joined(_ id: SessionID, _ result: Result<Performing, ErrorReport>, _ inquiry: Inquiry) {
+  /// - Parameter timelineID: of what played when it was asked for.
+  func joined(
+    _ id: SessionID, _ timelineID: ObjectIdentifier, _ result: Result<Performing, ErrorReport>, _ inquiry: Inquiry
+  ) {
     switch result {
-    case .success(let performing) where sessions[id] != nil:
+    case .success(let performing) where sessions[id].map { ObjectIdentifier($0.lease.timeline) } == timelineID:
       emit(.performing(performing), id, answering: inquiry)
     case .success: refuse(inquiry, .superseded, id)
     case .failure(let report): refuse(inquiry, report, id)

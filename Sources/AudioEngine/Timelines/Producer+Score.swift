@@ -11,6 +11,9 @@ extension Producer {
   func render(_ source: ScoreSource, _ timeline: Timeline) throws(ErrorReport) {
     onProduction()
     let permit = HeldPermit(permits, timeline: timeline)
+    if let length = source.score.length, timeline.key.startMilliseconds >= Self.milliseconds(length) {
+      throw Self.behindEnd(timeline.key.startMilliseconds, Self.milliseconds(length))
+    }
     timeline.becomeOpen(.computed)
     let rendering = MonotonicClock.nowNanoseconds
     try admission.enter(timeline, mustEnter: timeline.isContinuation) { isWaiting in
@@ -24,7 +27,6 @@ extension Producer {
       volume: key.volume, startMilliseconds: key.startMilliseconds)
     var writer = Timeline.Writer(timeline)
     if let performance = timeline.performance {
-      defer { performance.end() }
       try perform(performance, &pipeline, &writer, permit, Self.details(of: source.score), since: rendering)
     } else {
       _ = try drive(
@@ -41,8 +43,13 @@ extension Producer {
     let timeline = writer.timeline
     timeline.becomeTransient()
     while !timeline.isCancelled {
-      permit.acquire()
+      // Also while the session is paused.
       pipeline.take(performance.take())
+      guard Self.isBehind(timeline) else {
+        timeline.rest(milliseconds: Self.performanceRestMilliseconds)
+        continue
+      }
+      permit.acquire()
       let turn = Turn(firstPacket: writer.count)
       // On a machine that does not keep up, others have their turns all the same.
       repeat {
@@ -52,9 +59,6 @@ extension Producer {
       let cost = turn.cost(packetCount: writer.count)
       admission.record(packets: cost.packets, nanoseconds: cost.nanoseconds)
       permit.release()
-      while !Self.isBehind(timeline), !timeline.isCancelled {
-        timeline.rest(milliseconds: Self.performanceRestMilliseconds)
-      }
     }
     throw .superseded
   }
@@ -63,9 +67,11 @@ extension Producer {
     timeline.packetsAhead < performancePacketsAhead
   }
 
+  private static func milliseconds(_ samples: Int) -> Int { samples / (ScoreLimits.sampleRate / 1_000) }
+
   private static func details(of score: Score) -> TrackDetails {
     var details = TrackDetails(
-      title: score.title, durationMilliseconds: score.length.map { $0 / (ScoreLimits.sampleRate / 1_000) },
+      title: score.title, durationMilliseconds: score.length.map(milliseconds),
       codec: "score", isPassthrough: false)
     details.isLive = score.length == nil
     return details

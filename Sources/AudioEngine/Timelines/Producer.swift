@@ -48,6 +48,7 @@ package struct Producer: Sendable {
   ///
   /// - Parameter submittedNanoseconds: when the job was handed to the worker pool.
   package func produce(_ timeline: Timeline, submittedNanoseconds: UInt64) {
+    defer { timeline.performance?.end() }
     do throws(ErrorReport) {
       EngineThread.setNiceness(0)
       timeline.journal.record(.queue, since: submittedNanoseconds)
@@ -233,7 +234,7 @@ package struct Producer: Sendable {
     onChange(timeline)
   }
 
-  private static func behindEnd(_ position: Int, _ duration: Int?) -> ErrorReport {
+  static func behindEnd(_ position: Int, _ duration: Int?) -> ErrorReport {
     let end = duration.map { " at \($0) ms" } ?? ""
     return ErrorReport(
       .invalidCommand, "the position \(position) ms lies behind the end\(end)",

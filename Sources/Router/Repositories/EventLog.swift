@@ -50,12 +50,13 @@ package struct EventLog: Sendable {
   /// Writes a delivery down, once.
   package func append(_ event: RepositoryEvent) async throws -> Appended {
     try await store.write { database in
-      let now = event.receivedMilliseconds
+      let known = try Self.repository(event.repositoryID, database)
+      // Deliveries overtake one another and clocks are set back: what is written later comes later.
+      let now = max(event.receivedMilliseconds, known?.lastEventMilliseconds ?? 0)
       try database.run(
         "DELETE FROM delivery WHERE received_ms < ?", [now - RouterLimits.deliveryMilliseconds])
       try database.run("INSERT OR IGNORE INTO delivery VALUES (?, ?)", [event.deliveryID, now])
       guard database.changesCount > 0 else { return .duplicate }
-      let known = try Self.repository(event.repositoryID, database)
       let repository = Repository(
         id: event.repositoryID, name: event.repositoryName, language: event.language ?? known?.language,
         lastNumber: (known?.lastNumber ?? 0) + 1, lastPlayed: known?.lastPlayed ?? 0,

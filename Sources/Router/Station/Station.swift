@@ -82,7 +82,8 @@ final class Station {
 
   /// Whatever joins it is heard by nobody.
   private func seeToEmpty(_ session: RoutedSession) {
-    guard session.playsEndlessScore else {
+    // What somebody else plays there is theirs to stop.
+    guard session.playsEndlessScore, session.title == bed(session.id)?.title else {
       programs[session.id]?.waiting.removeAll()
       return
     }
@@ -200,8 +201,16 @@ final class Station {
       if programs[id]?.isStopping == false { programs[id]?.isSilenced = true }
       programs[id]?.isStopping = false
     case .loadFailed: programs[id]?.bedAt = .now() + .seconds(RouterLimits.bedRetrySeconds)
-    case .finished, .replaced, .cleanup: break
+    // Something else plays: they are shown, and not heard.
+    case .replaced: announceWaiting(id)
+    case .finished, .cleanup: break
     }
+  }
+
+  private func announceWaiting(_ id: SessionID) {
+    guard let session = plane.store.sessions[id], let waiting = programs[id]?.waiting else { return }
+    programs[id]?.waiting.removeAll()
+    for music in waiting { announce(music, session, nil) }
   }
 }
 

@@ -91,7 +91,7 @@ final class StreamHub {
     store.addStream()
     clients[ObjectIdentifier(client)] = client
     counts[request.repositoryID, default: 0] += 1
-    if clients.count == 1 { lookEverySecond() }
+    if !isLooking { lookEverySecond() }
     greet(client)
     return client
   }
@@ -299,9 +299,14 @@ final class StreamHub {
 
   private var nextCleanUp = NIODeadline.now()
 
+  private var isLooking = false
+
   private func lookEverySecond() {
+    isLooking = true
     eventLoop.assumeIsolated().scheduleTask(in: .seconds(1)) { [weak self] in
-      guard let self, !clients.isEmpty, !isStopped else { return }
+      guard let self else { return }
+      isLooking = false
+      guard !clients.isEmpty, !isStopped else { return }
       let now = NIODeadline.now()
       for client in clients.values { look(at: client, now) }
       if now >= nextCleanUp {
