@@ -20,6 +20,14 @@ from tokens import Mint
 REFERENCE = tone_clip(523, 120, OGG_OPUS)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _own_folders(tmp_path_factory):
+    """What a process keeps where nothing else is said is the tests' own, and not what the machine's Antiphon left."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
 @pytest.fixture(scope="session")
 def media(tmp_path_factory) -> MediaFolder:
     """The media root of all engines; what a test needs is made when it asks for it."""

@@ -98,6 +98,8 @@ async def test_what_others_do_meanwhile_does_not_disturb_a_drag(desk):
     gone = (await desk.server_queue())["tracks"][1]["id"]
     await request("DELETE", f"{desk.base}/queue/{gone}")
     await request("POST", f"{desk.base}/queue", {"url": OTHER.url, "title": "Introitus", "next": True})
+    # The answer comes after the news of both.
+    await desk.tab.send(type="queue")
     await desk.tab.page.mouse.up()
     await desk.assert_order("Introitus", "Credo", "Kyrie", "Sanctus", "Agnus")
 
