@@ -189,6 +189,32 @@ async def test_an_endless_score_pauses_and_has_no_places(antiphon, new_session):
         await listener.command("stop")
 
 
+async def test_a_paused_endless_score_is_joined_and_heard_later(antiphon, new_session):
+    async with listen(antiphon.router.url, new_session()) as listener:
+        await play_score(listener, drone(LOW))
+        await listener.wait_packets(20)
+        await listener.command("pause")
+        performing = await listener.command("perform", score=tones(HIGH))
+        assert (await listener.command("mute", voices=["bass"]))["voices"] == ["bass"]
+        await listener.command("resume")
+        packets = await wait_position(listener, performing["position_ms"] + 1_400)
+        sound = heard(packets)[LOOKAHEAD:]
+        at = performing["sample"] - packets[0].position_ms * 48
+        rise = tone_level_db(sound[at + 9_600 :], frequency(HIGH)) - tone_level_db(sound[: at - 480], frequency(HIGH))
+        assert rise > 30, f"{rise:.1f} dB"
+        await listener.command("stop")
+
+
+async def test_a_score_does_not_begin_behind_its_end(antiphon, new_session):
+    async with listen(antiphon.router.url, new_session()) as listener:
+        for start in (3_500, 10**9):
+            refused = await listener.ask("play", score=tones(LOW, MIDDLE, HIGH), start_ms=start)
+            assert refused["code"] == "invalid_command" and "behind the end at 3500 ms" in refused["message"], refused
+        # Its last frame is no such place.
+        assert (await listener.command("play", score=tones(LOW, MIDDLE, HIGH), start_ms=3_480))["duration_ms"] == 3_500
+        await listener.wait_event("ended", reason="finished")
+
+
 async def test_what_cannot_be_joined_is_told(antiphon, media, new_session):
     clip = tone_clip(440, 4, FLAC)
     media.make(clip)

@@ -17,7 +17,7 @@ from media import FLAC, OGG_OPUS, tone_clip
 from opus import LOOKAHEAD, decode
 from processes import Antiphon
 from repository_page import RepositoryTab, repository_tab
-from scores import frequency
+from scores import drone, frequency
 from signals import RATE
 
 DELIVERY = "72d3162e-cc78-11e3-81ab-4c9367dc0958"
@@ -333,6 +333,37 @@ async def test_a_track_is_heard_instead_and_the_bed_comes_back(station, media, r
         )
         assert "position_ms" not in music, music
         await bed_of(listener, listener.index(playing))
+
+
+async def test_pieces_that_wait_are_shown_when_a_track_is_played_instead(station, media, repository):
+    clip = tone_clip(880, 4, FLAC)
+    media.make(clip)
+    session = await known(station.router.url, repository)
+    async with listen(station.router.url, session) as listener:
+        await bed_of(listener)
+        titles = ["First", "Second", "Third"]
+        for title in titles:
+            accepted(await deliver(station.router.url, "push", push(repository, title)))
+        await listener.wait_event("music")
+        await listener.play(clip.url)
+        await listener.wait(lambda: len(listener.events("music")) >= 3, "all three", 30)
+        music = listener.events("music")
+        assert [each["event"]["title"] for each in music] == titles
+        assert "position_ms" in music[0] and "position_ms" not in music[2], music[2]
+        await listener.command("stop")
+
+
+async def test_what_somebody_else_plays_there_without_end_is_left_alone(station, repository):
+    """Only its own bed ends when nobody has listened for a while."""
+    session = await known(station.router.url, repository)
+    url = f"{station.router.url}/api/v1/sessions/{session}"
+    assert (await request("POST", f"{url}/play", {"score": drone(57)})).status == 200
+    async with listen(station.router.url, session) as listener:
+        await listener.wait_packets(20)
+    # Longer than a bed is kept for nobody.
+    await asyncio.sleep(24)
+    assert (await request("GET", url)).body["state"] == "streaming"
+    await request("POST", f"{url}/stop")
 
 
 async def played_title(router: str, repository: int, title: str) -> dict:
