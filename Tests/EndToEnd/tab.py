@@ -10,6 +10,8 @@ from playwright.async_api import ConsoleMessage, Page, async_playwright, expect
 
 from inbox import PATIENCE_SECONDS
 
+expect.set_options(timeout=PATIENCE_SECONDS * 1_000)
+
 STAIR_SECONDS = 2
 STAIRS = 30
 

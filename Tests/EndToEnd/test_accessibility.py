@@ -182,7 +182,8 @@ async def test_a_repositorys_page_is_accessible(antiphon, browser, new_session, 
         await tab.wait_for_piece(1)
         await check("sounding")
         await happen(url, repository, "release", title="A long title, " * 12, outcome="success")
-        await expect(tab.page.locator("#events .event-row")).to_have_count(2)
+        # It is listed once it sounds, after the first.
+        await expect(tab.page.locator("#events .event-row")).to_have_count(2, timeout=40_000)
         for panel in ("Events", "Try it", "Connect"):
             await tab.page.get_by_role("tab", name=panel).click()
             await check(panel)
@@ -217,7 +218,7 @@ async def test_the_keyboard_goes_through_a_repositorys_page(antiphon, browser, n
                 """() => { const at = document.activeElement;
                   return [at.id || at.dataset.role || at.className, getComputedStyle(at).outlineStyle] }"""
             )
-            assert outline != "none", f"the focus on {name} cannot be seen"
+            assert outline != "none", f"the focus on {name} cannot be seen, after {seen}"
             seen.append(name)
         order = ["all-repositories", "volume", "play-pause", "replay", "melody", "bed", "tab-events"]
         places = [seen.index(name) for name in order]

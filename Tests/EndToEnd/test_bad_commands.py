@@ -181,7 +181,7 @@ async def test_over_http(antiphon, new_session, bystander):
         answer = await request("GET", f"{base}/{session}")
         assert answer.status == 200 and answer.body["state"] == "idle", f"{door}: {answer}"
     answer = await request("POST", f"{antiphon.engine.url}/render", {})
-    assert answer.status == 501 and answer.code == "unsupported", answer
+    assert answer.status == 400 and answer.code == "invalid_command", answer
 
 
 async def test_a_websocket_of_no_session_is_refused(antiphon, bystander):

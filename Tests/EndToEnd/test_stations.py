@@ -319,7 +319,7 @@ async def test_who_comes_late_is_shown_the_piece_that_sounds(station, repository
 
 
 async def test_a_track_is_heard_instead_and_the_bed_comes_back(station, media, repository):
-    clip = tone_clip(880, 4, FLAC)
+    clip = tone_clip(880, 12, FLAC)
     media.make(clip)
     session = await known(station.router.url, repository)
     async with listen(station.router.url, session) as listener:
@@ -332,6 +332,7 @@ async def test_a_track_is_heard_instead_and_the_bed_comes_back(station, media, r
             "music", event=(await played_title(station.router.url, repository, "Unheard"))
         )
         assert "position_ms" not in music, music
+        await listener.wait_event("ended", listener.index(playing))
         await bed_of(listener, listener.index(playing))
 
 

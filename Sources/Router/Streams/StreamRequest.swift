@@ -28,9 +28,8 @@ struct StreamRequest: Sendable {
   }
 
   private static func lastEventID(_ request: Request) throws(Refusal) -> Int? {
-    guard let text = request.headers[.lastEventID], !text.isEmpty else {
-      return try request.uri.wholeNumber("lastEventId", in: 0...Int.max)
-    }
+    let asked = try request.uri.wholeNumber("lastEventId", in: 0...Int.max)
+    guard let text = request.headers[.lastEventID], !text.isEmpty else { return asked }
     guard let number = Int(text), number >= 0 else {
       throw Refusal(
         .invalidCommand, "Last-Event-ID is \(text.prefix(40).debugDescription), which no message of ours had")
