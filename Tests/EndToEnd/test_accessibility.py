@@ -212,7 +212,7 @@ async def test_the_keyboard_goes_through_a_repositorys_page(antiphon, browser, n
     async with repository_tab(browser, url, repository) as tab:
         await expect(tab.page.locator("#events .event-row")).to_have_count(1)
         seen = []
-        for _ in range(14):
+        for _ in range(13):
             await tab.page.keyboard.press("Tab")
             name, outline = await tab.page.evaluate(
                 """() => { const at = document.activeElement;

@@ -324,8 +324,8 @@ async def test_a_track_is_heard_instead_and_the_bed_comes_back(station, media, r
     session = await known(station.router.url, repository)
     async with listen(station.router.url, session) as listener:
         await bed_of(listener)
-        await listener.play(clip.url)
-        playing = await listener.wait_event("playing", listener.mark() - 1)
+        ready = await listener.play(clip.url)
+        playing = await listener.wait_event("playing", listener.index(ready))
         # What happens meanwhile is shown, and not heard.
         accepted(await deliver(station.router.url, "push", push(repository, "Unheard")))
         music = await listener.wait_event(
