@@ -1,6 +1,7 @@
 """The fake Discord's gateway and voice, with the real discord.py as the client."""
 
 import asyncio
+import os
 import statistics
 from collections.abc import Iterable
 from itertools import pairwise
@@ -116,3 +117,136 @@ async def test_bot_is_moved_and_thrown_out(fake: FakeDiscord):
         fake.kick_voice(guild)
         await voice.wait_disconnected()
         await voice.wait(lambda: not client.voice_clients, "end of discord.py's voice client")
+
+
+async def test_sound_that_was_tampered_with(fake: FakeDiscord):
+    guild = fake.add_guild("one")
+    async with logged_in(fake) as client:
+        speaker, voice = await join(fake, client, guild)
+        key = list(speaker.secret_key)
+        sealed = bytearray(speaker._get_voice_packet(b"sound"))
+        sealed[14] ^= 1
+        speaker._connection.send_packet(sealed)
+        await voice.wait(lambda: voice.undecryptable == 1, "noticed change")
+        speaker._connection.secret_key = [0] * 32
+        speaker.send_audio_packet(b"sound", encode=False)
+        await voice.wait(lambda: voice.undecryptable == 2, "noticed key")
+        speaker._connection.secret_key = key
+        speaker.send_audio_packet(b"sound", encode=False)
+        assert [packet.opus for packet in await voice.wait_packets(1)] == [b"sound"]
+        assert len(fake.violations.take("cannot be decrypted")) == 2
+        speaker._incr_nonce = 0
+        speaker.send_audio_packet(b"sound", encode=False)
+        await voice.wait_packets(2)
+        assert len(fake.violations.take("with the same key")) == 1
+
+
+def test_other_cipher():
+    """discord.py never chooses it, though Discord offers it first."""
+    key, header = bytes(range(32)), bytes.fromhex("807800010000000200000003")
+    sealed = header + AESGCM(key).encrypt(b"\0\0\0\7".ljust(12, b"\0"), b"sound", header) + b"\0\0\0\7"
+    packet = decrypt(sealed, "aead_aes256_gcm_rtpsize", key, 5)
+    assert packet is not None
+    assert (packet.sequence, packet.timestamp, packet.ssrc, packet.arrived_ns, packet.opus) == (1, 2, 3, 5, b"sound")
+    assert decrypt(sealed, "aead_aes256_gcm_rtpsize", bytes(32), 5) is None
+
+
+async def test_voice_session_is_resumed(fake: FakeDiscord):
+    guild = fake.add_guild("one")
+    async with logged_in(fake) as client:
+        speaker, voice = await join(fake, client, guild)
+        again = await DiscordVoiceWebSocket.from_connection_state(
+            speaker._connection, resume=True, seq_ack=speaker.ws.seq_ack
+        )
+        await voice.wait(lambda: voice.resumes == 1, "resumed voice session")
+        speaker.send_audio_packet(b"sound", encode=False)
+        assert (await voice.wait_packets(1))[0].opus == b"sound"
+        await again.close()
+
+
+async def test_gateway_is_resumed(fake: FakeDiscord):
+    guild = fake.add_guild("one", members={"anna": []})
+    async with logged_in(fake) as client:
+        speaker, voice = await join(fake, client, guild)
+        speaker.play(Prepared(numbered(3_000)))
+        heard = asyncio.create_task(client.wait_for("voice_state_update", timeout=15))
+        await asyncio.sleep(0)
+        fake.drop_gateway()
+        # Happens while nobody listens, and is told later.
+        fake.move_user(guild, guild.member("anna"), guild.channel("Music"))
+        await fake.wait_resumed()
+        member, _, after = await heard
+        assert (member.name, after.channel.name) == ("anna", "Music")
+        await voice.wait_packets(10, since=voice.mark())
+        assert (fake.gateway.identified, voice.handshakes) == (1, 1)
+
+
+async def test_gateway_session_is_lost(fake: FakeDiscord):
+    guild = fake.add_guild("one")
+    async with logged_in(fake) as client:
+        _, voice = await join(fake, client, guild)
+        fake.drop_gateway(resume=False)
+        await fake.wait_ready(identified=2)
+        assert voice.channel is None
+
+
+async def test_guilds_and_people_come_and_go(fake: FakeDiscord):
+    async with logged_in(fake) as client:
+        arrived = asyncio.create_task(client.wait_for("guild_join", timeout=15))
+        await asyncio.sleep(0)
+        guild = fake.add_guild("late", members={"anna": []})
+        music = client.get_guild((await arrived).id).voice_channels[0]
+        for channel, seen in ((guild.channel("Music"), ["anna"]), (None, [])):
+            moved = asyncio.create_task(client.wait_for("voice_state_update", timeout=15))
+            await asyncio.sleep(0)
+            fake.move_user(guild, guild.member("anna"), channel)
+            await moved
+            assert [member.name for member in music.members] == seen
+        left = asyncio.create_task(client.wait_for("guild_remove", timeout=15))
+        await asyncio.sleep(0)
+        fake.remove_guild(guild)
+        assert (await left).name == "late"
+
+
+async def test_wrong_token_and_intents(fake: FakeDiscord):
+    async with Client(fake) as client:
+        with pytest.raises(discord.LoginFailure):
+            await client.start("wrong")
+    async with Client(fake) as client:
+        client._connection._intents = discord.Intents.all()
+        with pytest.raises(discord.PrivilegedIntentsRequired):
+            await client.start(fake.token)
+    assert len(fake.violations.take("privileged intents")) == 1
+
+
+async def test_violations_fail_the_test():
+    with pytest.raises(AssertionError, match="broke 1 rules of Discord's"):
+        async with FakeDiscord() as fake, logged_in(fake) as client:
+            await client.ws.send_as_json({"op": 99, "d": None})
+            await fake.bell.wait(lambda: len(fake.violations), "violation")
+
+
+#: A bot of its own process, which knows nothing of any test.
+BOT = """
+import discord, os
+client = discord.Client(intents=discord.Intents.default())
+
+@client.event
+async def on_ready():
+    speaker = await client.guilds[0].voice_channels[0].connect()
+    speaker.send_audio_packet(b"sound", encode=False)
+
+client.run(os.environ["BOT_TOKEN"])
+"""
+
+
+async def test_bot_in_a_process_of_its_own(fake: FakeDiscord, tmp_path):
+    guild = fake.add_guild("one")
+    (tmp_path / "some_bot.py").write_text(BOT)
+    environment = os.environ | fake.environment | {"BOT_TOKEN": fake.token}
+    process = await asyncio.create_subprocess_exec(*fake.command_line("some_bot"), env=environment, cwd=tmp_path)
+    try:
+        assert (await fake.voice(guild).wait_packets(1))[0].opus == b"sound"
+    finally:
+        process.kill()
+        await process.wait()

@@ -75,7 +75,6 @@ class VoiceConnection:
     def put(self, packet: RtpPacket) -> None:
         self._packets.append(packet)
         self.received += 1
-        self._bell.ring()
 
     async def wait(self, done: Callable[[], Any], what: str, seconds: float = PATIENCE_SECONDS) -> Any:
         return await self._bell.wait(done, lambda: f"{what} in guild {self.guild.name}: {self}", seconds)

@@ -42,6 +42,10 @@ class VoiceSocket:
         self._socket.close()
 
     def _read(self) -> None:
+        self._read_all()
+        self._server.bell.ring()
+
+    def _read_all(self) -> None:
         while True:
             try:
                 datagram, extras, _, address = self._socket.recvmsg(2048, socket.CMSG_SPACE(_TIMESPEC.size))
