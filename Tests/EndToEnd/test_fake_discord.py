@@ -10,7 +10,7 @@ import discord
 import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from discord.gateway import DiscordVoiceWebSocket
-from fake_discord import FakeDiscord, Guild, VoiceConnection
+from fake_discord import FakeDiscord, Guild, Permission, VoiceConnection
 from fake_discord.in_process import Client, logged_in
 from fake_discord.rtp import decrypt
 
@@ -36,10 +36,12 @@ def numbered(count: int, mark: int = 0) -> list[bytes]:
     return [b"\xfc" + bytes([mark]) + index.to_bytes(2, "big") * (20 + index % 60) for index in range(count)]
 
 
-async def join(fake: FakeDiscord, client: Client, guild: Guild) -> tuple[discord.VoiceClient, VoiceConnection]:
+async def join(
+    fake: FakeDiscord, client: Client, guild: Guild, *, reconnect: bool = True
+) -> tuple[discord.VoiceClient, VoiceConnection]:
     channel = client.get_channel(guild.channel("Music").id)
     assert isinstance(channel, discord.VoiceChannel)
-    speaker = await channel.connect(timeout=15)
+    speaker = await channel.connect(timeout=15, reconnect=reconnect)
     await fake.voice(guild).wait_connected()
     return speaker, fake.voice(guild)
 
@@ -60,8 +62,8 @@ async def test_plays(fake: FakeDiscord):
             assert after.timestamp == before.timestamp + 960
             assert after.ssrc == before.ssrc
         spacing = statistics.mean(after.arrived_ns - before.arrived_ns for before, after in pairwise(packets)) / 1e6
-        # A machine that stands still delays all that follows by less than this.
-        assert 19 < spacing < 27, f"a packet each {spacing:.2f} ms"
+        # discord.py makes up for a machine that stood still, unless that was at the beginning or at the end.
+        assert 16 < spacing < 26, f"a packet each {spacing:.2f} ms"
         await voice.wait(lambda: len(voice.speaking) >= 3, "end of speaking")
         assert [speaking.flags for speaking in voice.speaking] == [0, 1, 0]
         await speaker.disconnect()
@@ -117,6 +119,17 @@ async def test_bot_is_moved_and_thrown_out(fake: FakeDiscord):
         fake.kick_voice(guild)
         await voice.wait_disconnected()
         await voice.wait(lambda: not client.voice_clients, "end of discord.py's voice client")
+
+
+async def test_channel_that_the_bot_may_not_enter(fake: FakeDiscord):
+    guild = fake.add_guild("one")
+    guild.channel("Music").denied = Permission.CONNECT
+    async with logged_in(fake) as client:
+        channel = client.get_channel(guild.channel("Music").id)
+        assert not channel.permissions_for(channel.guild.me).connect
+        with pytest.raises(TimeoutError):
+            await channel.connect(timeout=1)
+        assert fake.voice(guild).channel is None
 
 
 async def test_sound_that_was_tampered_with(fake: FakeDiscord):
@@ -184,10 +197,18 @@ async def test_gateway_is_resumed(fake: FakeDiscord):
 async def test_gateway_session_is_lost(fake: FakeDiscord):
     guild = fake.add_guild("one")
     async with logged_in(fake) as client:
-        _, voice = await join(fake, client, guild)
+        # With READY discord.py forgets its voice client. One that reconnects by itself would go on in vain, and throw
+        # out the one that takes its place.
+        old, voice = await join(fake, client, guild, reconnect=False)
         fake.drop_gateway(resume=False)
+        again = asyncio.create_task(client.wait_for("ready", timeout=30))
         await fake.wait_ready(identified=2)
-        assert voice.channel is None
+        await voice.wait_disconnected()
+        await again
+        assert not old.is_connected() and not client.voice_clients
+        speaker, voice = await join(fake, client, guild)
+        speaker.play(Prepared(numbered(10)))
+        await voice.wait_packets(10)
 
 
 async def test_guilds_and_people_come_and_go(fake: FakeDiscord):

@@ -163,6 +163,12 @@ async def test_messages_in_channels(fake: FakeDiscord, guild: Guild, client: Cli
     assert message.deleted and not fake.messages.of(guild.text)
 
 
+async def test_channel_that_the_bot_may_not_write_to(fake: FakeDiscord, guild: Guild, client: Client):
+    guild.text.denied = Permission.SEND_MESSAGES
+    with pytest.raises(discord.Forbidden):
+        await client.get_channel(guild.text.id).send("x")
+
+
 BROKEN_MESSAGES = {
     "content of 2001": {"content": "x" * 2_001},
     "an empty message": {"content": ""},

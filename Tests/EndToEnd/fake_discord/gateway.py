@@ -90,7 +90,10 @@ class Gateway:
         try:
             async for message in socket:
                 if message.type == WSMsgType.TEXT:
-                    self._receive(connection, message.data)
+                    try:
+                        self._receive(connection, message.data)
+                    except (KeyError, TypeError, ValueError) as error:
+                        self._refuse(connection, 4002, f"the fake cannot read {message.data!r}: {error!r}")
         finally:
             if self.session is not None and self.session.connection is connection:
                 self.session.connection = None

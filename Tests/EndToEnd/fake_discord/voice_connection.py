@@ -1,6 +1,5 @@
 """What a test sees of the bot's voice in one guild, over all connections that the bot makes there."""
 
-import asyncio
 import time
 from collections import deque
 from collections.abc import Callable
@@ -92,18 +91,6 @@ class VoiceConnection:
     async def wait_disconnected(self) -> None:
         """Until the bot sits in no channel and has no connection."""
         await self.wait(lambda: self.channel is None and not self.connected, "end of the voice connection")
-
-    async def wait_quiet(self, seconds: float = 0.5) -> None:
-        """Until no packet has come for so long."""
-
-        async def until_quiet() -> None:
-            while True:
-                before = self.received
-                await asyncio.sleep(seconds)
-                if self.received == before:
-                    return
-
-        await asyncio.wait_for(until_quiet(), PATIENCE_SECONDS)
 
     def __str__(self) -> str:
         return (
