@@ -1,0 +1,23 @@
+"""Play and control a session of an Antiphon Router: its Opus packets, its state, and every command."""
+
+from .errors import AntiphonError
+from .packets import SILENCE, Counters, PacketBuffer
+from .session import Session, Token
+from .state import Entry, LoopMode, Playback, SessionState, Track
+from .subscriptions import Event, EventStream
+
+__all__ = [
+    "SILENCE",
+    "AntiphonError",
+    "Counters",
+    "Entry",
+    "Event",
+    "EventStream",
+    "LoopMode",
+    "PacketBuffer",
+    "Playback",
+    "Session",
+    "SessionState",
+    "Token",
+    "Track",
+]
