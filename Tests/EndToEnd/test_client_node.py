@@ -1,4 +1,4 @@
-"""antiphon-client for Node: what a player for discord.js hears, commands, refusals, and whatever is killed meanwhile."""
+"""antiphon-client for Node: what a player for discord.js hears, commands, refusals, and whatever is killed then."""
 
 import asyncio
 import re
