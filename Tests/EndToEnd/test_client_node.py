@@ -214,6 +214,16 @@ async def test_a_killed_engine_is_found_again(mortal, hardy):
     assert (await hardy.state())["volume"] == 0.5
 
 
+async def test_a_repeated_answer_does_not_turn_the_state_back(bot):
+    """The first one's answer comes again, and others have gone on since."""
+    await bot.ask("play", TONE.url)
+    await bot.wait_state("sound", lambda state: state["playback"] == "streaming")
+    await bot.ask("command", "pause", {"idempotency_key": "mine"})
+    await bot.ask("resume")
+    assert (await bot.ask("command", "pause", {"idempotency_key": "mine"}))["type"] == "paused"
+    assert (await bot.state())["playback"] == "streaming"
+
+
 async def test_nobody_waits_for_ever(mortal, media, installed):
     async with node_bot(installed, mortal.router.url, "guild", patienceMs=500) as bot:
         await bot.ask("start")

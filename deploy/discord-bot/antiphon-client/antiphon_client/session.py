@@ -7,7 +7,7 @@ import json
 import logging
 import random
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from types import TracebackType
 from typing import Any
@@ -17,7 +17,7 @@ import aiohttp
 from .commands import Commands
 from .connection import ConnectionRefused, open_connection
 from .errors import AntiphonError
-from .outstanding import Answer, Outstanding
+from .outstanding import COMMAND_LIMIT, Answer, Outstanding
 from .packets import PacketBuffer
 from .state import SessionState
 from .subscriptions import Event, EventStream, Subscriptions
@@ -45,6 +45,9 @@ LOOK_LIMIT_SECONDS = 2.0
 
 #: The longest command, as JSON: the Router closes the connection beyond.
 COMMAND_LIMIT_BYTES = 64 * 1024
+
+#: How many commands wait for a socket that does not take them: those outstanding, and as many that were cancelled.
+OUTBOX_LIMIT = 2 * COMMAND_LIMIT
 
 #: A token has expired.
 _EXPIRED = 4401
@@ -89,7 +92,7 @@ class Session(Commands):
         self._outstanding = Outstanding(patience)
         self._subscriptions = Subscriptions()
         self._event_count = 0
-        # Where commands go; None without a connection. At most as long as there are commands outstanding.
+        # Where commands go; None without a connection.
         self._outbox: asyncio.Queue[str] | None = None
         self._task: asyncio.Task[None] | None = None
         self._first_outcome: asyncio.Future[AntiphonError | None] | None = None
@@ -155,7 +158,7 @@ class Session(Commands):
         command = key | fields | {"type": type}
         give_up_at = asyncio.get_running_loop().time() + self._patience
         while True:
-            answer = await self._ask(command)
+            answer = await self._ask(command, self._events_before(type, fields))
             if answer.event["type"] != "error":
                 if answer.is_late:
                     await self._look_again(answer.event)
@@ -181,7 +184,14 @@ class Session(Commands):
         with suppress(asyncio.TimeoutError, AntiphonError):
             await asyncio.wait_for(self._ask(read), LOOK_LIMIT_SECONDS)
 
-    async def _ask(self, command: Event) -> Answer:
+    def _events_before(self, type: str, fields: Mapping[str, Any]) -> int | None:
+        """How many events there were before a change that is asked now; None for what changes nothing."""
+        if type in _READS:
+            return None
+        # With a key of the asker's own it may be a repetition, whose answer is older than all events.
+        return -1 if "idempotency_key" in fields else self._event_count
+
+    async def _ask(self, command: Event, event_count: int | None = None) -> Answer:
         if self.is_closed:
             raise _closed()
         request_id = uuid.uuid4().hex
@@ -192,12 +202,13 @@ class Session(Commands):
                 f"the command has {size} bytes, and at most {COMMAND_LIMIT_BYTES} are taken",
                 "ask in parts",
             )
-        event_count = None if command["type"] in _READS else self._event_count
         answer = self._outstanding.add(request_id, text, event_count)
         try:
             if self._outbox:
                 self._outbox.put_nowait(text)
             return await answer
+        except asyncio.QueueFull:
+            raise AntiphonError("overloaded", "the Router does not read what it is sent", "ask again later") from None
         finally:
             self._outstanding.remove(request_id)
 
@@ -259,7 +270,7 @@ class Session(Commands):
             raise AntiphonError("token_unavailable", f"the token could not be had: {error!r}") from error
 
     async def _read(self, socket: aiohttp.ClientWebSocketResponse) -> None:
-        outbox: asyncio.Queue[str] = asyncio.Queue()
+        outbox: asyncio.Queue[str] = asyncio.Queue(OUTBOX_LIMIT)
         writing = asyncio.create_task(_write(socket, outbox))
         try:
             async for message in socket:
