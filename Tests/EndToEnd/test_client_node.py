@@ -19,7 +19,7 @@ from signals import AMPLITUDE, Glides
 TONE = tone_clip(440, 120, OGG_OPUS)
 OTHER = tone_clip(700, 120, OGG_OPUS)
 #: No packet of it is like another.
-GLIDES = glides_clip("client-glides", Glides(60), OGG_OPUS)
+GLIDES = glides_clip("client-glides", Glides(30), OGG_OPUS)
 
 #: A start on a busy machine takes its time.
 PATIENT_MS = 60_000

@@ -19,7 +19,7 @@ from voice import voice
 
 TONE = tone_clip(440, 120, OGG_OPUS)
 #: No packet of it is like another.
-GLIDES = glides_clip("client-glides", Glides(60), OGG_OPUS)
+GLIDES = glides_clip("client-glides", Glides(30), OGG_OPUS)
 PACKAGE = ROOT / "deploy" / "discord-bot" / "antiphon-client"
 
 
@@ -195,6 +195,7 @@ async def test_too_many_commands_at_once_are_refused(session):
     assert (await session.history())["type"] == "history"
 
 
+@pytest.mark.timeout(300)
 def test_the_package_is_typed_strictly():
     """As a bot author's mypy sees it."""
     assert (PACKAGE / "antiphon_client" / "py.typed").exists()
