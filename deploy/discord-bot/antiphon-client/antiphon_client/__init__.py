@@ -3,8 +3,9 @@
 from .errors import AntiphonError
 from .packets import SILENCE, Counters, PacketBuffer
 from .session import Session, Token
-from .state import Entry, LoopMode, Playback, SessionState, Track
+from .state import LoopMode, Playback, SessionState
 from .subscriptions import Event, EventStream
+from .tracks import Entry, Track
 
 __all__ = [
     "SILENCE",

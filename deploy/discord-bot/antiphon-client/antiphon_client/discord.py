@@ -8,9 +8,10 @@ from .session import Session
 
 
 class AntiphonSource(discord.AudioSource):
-    """Opus packets of a session, for `voice_client.play(AntiphonSource(session))`.
+    """The Opus packets of a session, for `voice_client.play(AntiphonSource(session))`.
 
-    It is endless: while nothing plays, it gives silence. It ends when the session is closed.
+    It is endless: while nothing plays, or the Router is away, it gives silence. It ends when the session is closed and
+    what waited has been played; discord.py then sends the five frames of silence that Discord wants at an end.
     """
 
     def __init__(self, session: Session) -> None:
@@ -20,8 +21,10 @@ class AntiphonSource(discord.AudioSource):
         return True
 
     def read(self) -> bytes:
-        """The next packet, 20 ms; called by discord.py's voice thread."""
+        """The next 20 ms; called by discord.py's voice thread. Empty at the end."""
+        if self.session.is_closed and len(self.session.packets) == 0:
+            return b""
         return self.session.packets.take()
 
     def cleanup(self) -> None:
-        """The session is not closed: it is the bot's."""
+        """The session stays open: it is the bot's, and the next source may be of the same."""

@@ -15,6 +15,7 @@ class AntiphonError(Exception):
     - `timeout`: the Router is connected and has not answered
     - `closed`: the session was closed here
     - `token_unavailable`: the token callable raised
+    - `overloaded`, `line_too_long`, `internal` as the Router's, found out here
     """
 
     def __init__(self, code: str, message: str, hint: str | None = None) -> None:
@@ -33,6 +34,11 @@ class AntiphonError(Exception):
         return cls(
             str(error.get("code", "internal")), str(error.get("message", "")), None if hint is None else str(hint)
         )
+
+    def to_object(self) -> dict[str, str]:
+        """As the Router says it: `code`, `message` and, where there is one, `hint`."""
+        hint = {} if self.hint is None else {"hint": self.hint}
+        return {"code": self.code, "message": self.message} | hint
 
     def __str__(self) -> str:
         return f"{self.code}: {self.message}" + (f" ({self.hint})" if self.hint else "")

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
+from threading import Lock
 
-#: A 20 ms Opus packet of silence, as Discord wants it.
+#: An Opus packet of 20 ms without sound: what Discord wants in a pause.
 SILENCE = b"\xf8\xff\xfe"
+
+#: 100 ms: sound begins when so many packets wait.
+TARGET_PACKETS = 5
+
+#: 400 ms: what waits beyond is dropped at once.
+MAXIMUM_PACKETS = 20
+
+#: 5 s: what was never needed for so long is delay without use.
+WINDOW_PACKETS = 250
 
 
 @dataclass(frozen=True)
@@ -16,7 +27,7 @@ class Counters:
     received: int = 0
     #: Packets taken out.
     played: int = 0
-    #: Silence frames taken because packets came too late or not at all.
+    #: Silence frames taken because packets came too late, or not at all.
     starved: int = 0
     #: Silence frames taken while nothing was to be heard, or at a beginning.
     silent: int = 0
@@ -25,27 +36,105 @@ class Counters:
 
 
 class PacketBuffer:
-    """Opus packets of 20 ms on their way from the event loop to a voice thread. Thread-safe and bounded."""
+    """Opus packets of 20 ms on their way from the event loop to a voice thread. Thread-safe and bounded.
 
-    def __init__(self, target: int = 5, maximum: int = 20) -> None:
-        raise NotImplementedError
+    Sound begins when `target` packets wait, so that it survives as much jitter. Where the taker is the slower clock, or
+    packets came in a burst, more wait than are needed: when the fewest of 5 s were more than the target allows, what is
+    too many is dropped. Where the taker is the faster clock, the buffer runs empty at last, and fills again.
+    """
+
+    def __init__(self, target: int = TARGET_PACKETS, maximum: int = MAXIMUM_PACKETS) -> None:
+        if not 1 <= target <= maximum:
+            raise ValueError(f"target {target} is not between 1 and maximum {maximum}")
+        self.target = target
+        self.maximum = maximum
+        self._packets: deque[bytes] = deque()
+        # Held for a few steps only, never while anything waits.
+        self._lock = Lock()
+        self._received = self._played = self._starved = self._silent = self._dropped = 0
+        self._is_expected = True
+        self._is_filling = True
+        self._has_starved = False
+        self._untaken = 0
+        self._fewest = maximum
+        self._taken_in_window = 0
 
     def put(self, packet: bytes) -> None:
-        """Adds the newest packet; never blocks."""
-        raise NotImplementedError
+        """Adds the newest packet. Never blocks; beyond the maximum the oldest are dropped."""
+        with self._lock:
+            self._packets.append(packet)
+            self._untaken += 1
+            self._received += 1
+            # Where nobody takes, what waits is kept fresh, so that who begins to take has no delay to lose.
+            most = self.target if self._untaken > self.maximum else self.maximum
+            if len(self._packets) > most:
+                self._drop(len(self._packets) - self.target)
 
     def take(self) -> bytes:
-        """The packet to be sent now, or `SILENCE`; to be called every 20 ms. Never blocks."""
-        raise NotImplementedError
+        """The packet to be sent now, or `SILENCE`. To be called every 20 ms; never blocks."""
+        with self._lock:
+            self._untaken = 0
+            if self._is_filling:
+                # What is too little to begin with is played where no more is to come.
+                is_full = len(self._packets) >= self.target or (bool(self._packets) and not self._is_expected)
+                if not is_full:
+                    return self._silence()
+                self._begin()
+            if not self._packets:
+                self._is_filling = True
+                self._has_starved = self._is_expected
+                return self._silence()
+            packet = self._packets.popleft()
+            self._played += 1
+            self._shed()
+            return packet
+
+    def expect(self, sound: bool) -> None:
+        """Says whether packets are to come now. Where not, as in a pause, an empty buffer is not a starved one."""
+        with self._lock:
+            self._is_expected = sound
 
     def clear(self) -> None:
         """Drops what waits, and fills again."""
-        raise NotImplementedError
+        with self._lock:
+            self._drop(len(self._packets))
+            self._is_filling = True
+            self._has_starved = False
 
     def __len__(self) -> int:
-        raise NotImplementedError
+        return len(self._packets)
 
     @property
     def counters(self) -> Counters:
         """A snapshot."""
-        raise NotImplementedError
+        with self._lock:
+            return Counters(self._received, self._played, self._starved, self._silent, self._dropped)
+
+    def _begin(self) -> None:
+        self._is_filling = False
+        self._has_starved = False
+        self._fewest = self.maximum
+        self._taken_in_window = 0
+
+    def _shed(self) -> None:
+        """Drops what was not needed in a whole window. In the steady state one less than the target is left after
+        each taking."""
+        self._fewest = min(self._fewest, len(self._packets))
+        self._taken_in_window += 1
+        if self._taken_in_window < WINDOW_PACKETS:
+            return
+        self._drop(max(0, self._fewest - (self.target - 1)))
+        self._fewest = self.maximum
+        self._taken_in_window = 0
+
+    def _drop(self, count: int) -> None:
+        for _ in range(count):
+            self._packets.popleft()
+        self._dropped += count
+
+    def _silence(self) -> bytes:
+        if self._has_starved:
+            self._starved += 1
+        else:
+            self._silent += 1
+        return SILENCE

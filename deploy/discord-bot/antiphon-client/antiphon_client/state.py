@@ -2,84 +2,137 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from .errors import AntiphonError
+from .tracks import Entry, Track, entry_of, track_of
 
 Playback = Literal["idle", "extracting", "streaming", "paused"]
 LoopMode = Literal["off", "track", "queue"]
 
-
-@dataclass(frozen=True)
-class Entry:
-    """A track of the queue."""
-
-    #: Unique in the session for ever.
-    id: str
-    url: str
-    title: str | None = None
-    artist: str | None = None
-    duration_ms: int | None = None
-    #: An http(s) URL, or a path of the Router that begins with `/artwork?`.
-    artwork: str | None = None
-    requested_by: str | None = None
-
-
-@dataclass(frozen=True)
-class Track:
-    """What plays now, or is being opened."""
-
-    url: str
-    #: The queue entry's.
-    id: str | None = None
-    title: str | None = None
-    artist: str | None = None
-    album: str | None = None
-    artwork: str | None = None
-    duration_ms: int | None = None
-    requested_by: str | None = None
-    #: A stream without an end.
-    live: bool = False
-    #: `start_ms` and `title` each.
-    chapters: tuple[dict[str, Any], ...] = ()
-    codec: str | None = None
-    #: The source's own Opus packets, unaltered.
-    passthrough: bool = False
+#: The longest list of entries that the Router sends in one piece.
+QUEUE_PAGE = 100
 
 
 class SessionState:
     """A view that is always current: read it whenever you need it; only the session writes it."""
 
-    #: Whether there is a connection to the Router.
-    connected: bool = False
-    #: Why there is none, until there is one again.
-    error: AntiphonError | None = None
-    #: Whether the Router has an engine.
-    engine_connected: bool = False
-    playback: Playback = "idle"
-    #: Streaming, but nothing to be sent has been produced yet.
-    buffering: bool = False
-    current: Track | None = None
-    #: Linear gain, 0 to 10.
-    volume: float = 1.0
-    #: Of the queue.
-    loop: LoopMode = "off"
-    #: What waits: the first 100.
-    queue: tuple[Entry, ...] = ()
-    #: How many wait.
-    total: int = 0
-    #: How many `previous` and `history` can reach.
-    history_total: int = 0
-    #: What `quality` was set to; None for the engine's own.
-    bitrate_kbps: int | None = None
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        #: Whether there is a connection to the Router.
+        self.connected = False
+        #: Why there is none, until there is one again.
+        self.error: AntiphonError | None = None
+        #: Whether the Router has an engine. As all that follows, the last that is known while not `connected`.
+        self.engine_connected = False
+        self.playback: Playback = "idle"
+        #: Streaming, but what is to be sent next has not been produced yet.
+        self.buffering = False
+        #: Linear gain, 0 to 10.
+        self.volume = 1.0
+        #: Of the queue.
+        self.loop: LoopMode = "off"
+        #: What waits: the first 100.
+        self.queue: tuple[Entry, ...] = ()
+        #: How many wait.
+        self.total = 0
+        #: How many `history` and `previous` can reach.
+        self.history_total = 0
+        #: What `quality` was set to, in kbit/s; None for the engine's own.
+        self.bitrate_kbps: int | None = None
+        self._clock = clock
+        self._entry: Entry | None = None
+        # What the engine says of what plays: of `ready` or a session object.
+        self._details: Mapping[str, Any] = {}
+        self._position_ms = 0.0
+        # When the position was that; None where it does not move.
+        self._moves_since: float | None = None
+
+    @property
+    def current(self) -> Track | None:
+        """What plays or is being opened; None where nothing is."""
+        return track_of(self._entry, self._details)
 
     @property
     def position_ms(self) -> int:
-        """Where in the current track the session is, now; 0 where nothing plays."""
-        raise NotImplementedError
+        """Where in the current track the session is, now; 0 where nothing plays.
+
+        The sound is heard later, by what the network and the jitter buffer take.
+        """
+        position = self._position_ms
+        if self._moves_since is not None:
+            position += (self._clock() - self._moves_since) * 1_000
+        duration = self.duration_ms
+        if duration:
+            # A track that goes round by itself is counted on past its end.
+            position = position % duration if self._details.get("loop") else min(position, duration)
+        return int(position)
 
     @property
     def duration_ms(self) -> int | None:
         """Of the current track; None where it is not known, or the stream has no end."""
-        raise NotImplementedError
+        current = self.current
+        return current.duration_ms if current else None
+
+    @property
+    def is_sounding(self) -> bool:
+        """Whether packets are to come now."""
+        return self.playback == "streaming" and not self.buffering
+
+    def apply(self, event: Mapping[str, Any]) -> None:
+        """Takes an event of the Router's; for the session."""
+        kind = event["type"]
+        if kind in ("session", "status"):
+            self._take_session(event["session"])
+        if "queue" in event:
+            self._take_queue(event["queue"])
+        if "engine" in event:
+            self._take_engine(bool(event["engine"].get("connected")))
+        if kind == "extracting":
+            self._details = {"url": event["url"]}
+            self._take_playback("extracting", 0)
+        elif kind == "ready":
+            self._details = event
+            self.volume = float(event.get("volume", self.volume))
+        elif kind in ("playing", "resumed", "rebased"):
+            self._take_playback("streaming", event["position_ms"])
+        elif kind == "seeked":
+            self._take_playback(self.playback, event["position_ms"])
+        elif kind == "buffering":
+            self._take_playback("streaming", event["position_ms"], buffering=True)
+        elif kind == "paused":
+            self._take_playback("paused", event["position_ms"])
+        elif kind == "ended":
+            self._details = {}
+            self._take_playback("idle", 0)
+
+    def _take_session(self, session: Mapping[str, Any]) -> None:
+        self._details = session if "url" in session else {}
+        self.volume = float(session.get("volume", self.volume))
+        buffering = bool(session.get("buffering"))
+        self._take_playback(session.get("state", "idle"), session.get("position_ms", 0), buffering=buffering)
+
+    def _take_queue(self, queue: Mapping[str, Any]) -> None:
+        current = queue.get("current")
+        self._entry = entry_of(current) if current else None
+        self.total = queue["total"]
+        self.history_total = queue.get("history_total", 0)
+        self.loop = queue.get("loop", "off")
+        self.bitrate_kbps = queue.get("bitrate_kbps")
+        tracks = queue.get("tracks")
+        # A page that was asked for from further on, or of few, is not the first hundred.
+        if tracks is not None and queue.get("offset", 0) == 0 and len(tracks) == min(self.total, QUEUE_PAGE):
+            self.queue = tuple(entry_of(track) for track in tracks)
+
+    def _take_engine(self, connected: bool) -> None:
+        self.engine_connected = connected
+        if not connected:
+            # It goes on from here when it is back.
+            self._position_ms, self._moves_since = self.position_ms, None
+
+    def _take_playback(self, playback: Playback, position_ms: float, *, buffering: bool = False) -> None:
+        self.playback = playback
+        self.buffering = buffering
+        self._position_ms = position_ms
+        self._moves_since = self._clock() if self.is_sounding else None
