@@ -177,8 +177,6 @@ class GuildPlayer:
 
     def _source(self) -> discord.AudioSource:
         assert self._session, "the bot joins voice only with a session"
-        # What has waited since before somebody listened is no more than a delay.
-        self._session.packets.clear()
         return AntiphonSource(self._session)
 
     def _heard(self, event: Event) -> None:

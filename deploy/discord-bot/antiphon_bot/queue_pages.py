@@ -16,7 +16,8 @@ from .text import clock, count, safe, title_of
 PAGE_TRACKS = 10
 #: The buttons go when nobody has pressed one for so long. Discord lets a reply be changed for 15 minutes.
 TURN_SECONDS = 300.0
-_TITLE_CHARACTERS = 70
+#: Ten of the longest lines, in which every character needs a backslash, are within Discord's 2,000 characters.
+_TITLE_CHARACTERS, _NAME_CHARACTERS = 55, 16
 
 
 def entry_line(entry: Mapping[str, Any]) -> str:
@@ -25,7 +26,7 @@ def entry_line(entry: Mapping[str, Any]) -> str:
     if entry.get("duration_ms"):
         line += f" `{clock(entry['duration_ms'])}`"
     if entry.get("requested_by"):
-        line += f" · {safe(entry['requested_by'], 32)}"
+        line += f" · {safe(entry['requested_by'], _NAME_CHARACTERS)}"
     return line
 
 

@@ -18,6 +18,8 @@ _log = logging.getLogger(__name__)
 
 #: Discord gives up after 3 s without a word; past this the bot says that it is at it.
 DEFER_AFTER_SECONDS = 1.5
+#: Discord's limit of a message.
+MESSAGE_CHARACTERS = 2_000
 
 
 @dataclass
@@ -31,7 +33,8 @@ class Reply:
 
     def arguments(self) -> dict[str, Any]:
         """Those of discord.py's methods that send."""
-        given = {"content": self.text, "embed": self.embed, "view": self.view, "files": self.files or None}
+        text = self.text[:MESSAGE_CHARACTERS] if self.text is not None else None
+        given = {"content": text, "embed": self.embed, "view": self.view, "files": self.files or None}
         return {name: value for name, value in given.items() if value is not None}
 
 
