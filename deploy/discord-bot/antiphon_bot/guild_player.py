@@ -49,14 +49,20 @@ class GuildPlayer:
         self._used_at = asyncio.get_running_loop().time()
 
     async def session(self) -> Session:
-        """The session, connected. Raises AntiphonError; what could not be reached is tried again and again."""
+        """The session, connected. Raises AntiphonError; a Router that cannot be reached is tried again and again."""
         self._used_at = asyncio.get_running_loop().time()
         async with self._opening:
             if self._session is None:
                 token = self._settings.antiphon_token
                 self._session = Session(self._settings.antiphon_url, str(self.guild_id), token=token, http=self._http)
                 self._session.on(None, self._heard)
-                await self._session.start()
+                try:
+                    await self._session.start()
+                except AntiphonError as error:
+                    if error.code != "connection_lost":
+                        # The next one who asks has it tried anew, with what the token's file says then.
+                        await self._close_session()
+                    raise
             return self._session
 
     @property
@@ -103,9 +109,7 @@ class GuildPlayer:
         for task in list(self._tasks):
             task.cancel()
         await self.leave()
-        session, self._session = self._session, None
-        if session is not None:
-            await session.close()
+        await self._close_session()
 
     async def close_if_idle(self) -> None:
         """Disconnects from the Router where the bot has been neither in voice nor asked anything for long."""
@@ -114,8 +118,7 @@ class GuildPlayer:
             self._used_at = now
         elif self._session is not None and now - self._used_at > IDLE_SECONDS:
             _log.info("guild %s: idle, disconnecting from the Router", self.guild_id)
-            session, self._session = self._session, None
-            await session.close()
+            await self._close_session()
 
     def member_moved(self, before: int | None, after: int | None) -> None:
         """Somebody but the bot has gone from one voice channel to another, or come, or left."""
@@ -192,6 +195,11 @@ class GuildPlayer:
         if self._session is not None and self._session.state.playback == "streaming":
             self._attendance.paused_for_absence = True
             self._spawn(self._perform(Action.PAUSE))
+
+    async def _close_session(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
 
     def _cancel_leaving(self) -> None:
         if self._leaving is not None:

@@ -76,11 +76,11 @@ class QueuePages(discord.ui.View):
     def has_pages(self) -> bool:
         return not (self.earlier.disabled and self.later.disabled)
 
-    @discord.ui.button(emoji="◀", custom_id="antiphon:earlier")
+    @discord.ui.button(label="◀")
     async def earlier(self, interaction: discord.Interaction, _: discord.ui.Button[QueuePages]) -> None:
         await self._turn(interaction, self._page - 1)
 
-    @discord.ui.button(emoji="▶", custom_id="antiphon:later")
+    @discord.ui.button(label="▶")
     async def later(self, interaction: discord.Interaction, _: discord.ui.Button[QueuePages]) -> None:
         await self._turn(interaction, self._page + 1)
 

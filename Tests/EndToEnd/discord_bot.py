@@ -1,0 +1,141 @@
+"""The real bot as a process, in the fake Discord's guilds, playing from the real Router."""
+
+import asyncio
+import os
+import subprocess
+import time
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import numpy as np
+
+from antiphon_client import SILENCE
+from fake_discord import FakeDiscord, Guild, Member, RtpPacket, VoiceConnection
+from fake_discord.reply import Reply
+from inbox import PATIENCE_SECONDS
+from opus import decode
+from processes import ROOT, Antiphon, Server
+
+_PACKAGES = [ROOT / "deploy" / "discord-bot", ROOT / "deploy" / "discord-bot" / "antiphon-client"]
+
+
+class Bot(Server):
+    """The process; its log is shown with a failed test."""
+
+    def __init__(self, fake: FakeDiscord, log: Path, router: str, options: Iterable[str] = ()) -> None:
+        super().__init__("antiphon_bot", [], log)
+        environment = {**os.environ, **fake.environment, "DISCORD_TOKEN": fake.token, "ANTIPHON_URL": router}
+        environment["PYTHONPATH"] += "".join(f"{os.pathsep}{package}" for package in _PACKAGES)
+        with log.open("ab") as output:
+            self._process = subprocess.Popen(
+                fake.command_line("antiphon_bot", *options),
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+            )
+
+    def close(self) -> None:
+        try:
+            if self.is_running:
+                assert self.terminate() == 0, f"the bot did not end well:\n{self.tail()}"
+            assert "Traceback" not in self.tail(1_000_000), f"the bot's log has a fault:\n{self.tail()}"
+        finally:
+            self.kill()
+            Server.all.remove(self)
+
+
+class Stage:
+    """A guild with the channels Music and Other, the people anna and ben, and the bot."""
+
+    def __init__(self, fake: FakeDiscord, bot: Bot, guild: Guild) -> None:
+        self.fake = fake
+        self.bot = bot
+        self.guild = guild
+
+    @property
+    def session(self) -> str:
+        return str(self.guild.id)
+
+    @property
+    def voice(self) -> VoiceConnection:
+        return self.fake.voice(self.guild)
+
+    def member(self, name: str) -> Member:
+        return self.guild.member(name)
+
+    def move(self, name: str, channel: str | None) -> None:
+        self.fake.move_user(self.guild, self.member(name), self.guild.channel(channel) if channel else None)
+
+    async def say(self, command: str, by: str = "anna", **options: str | int | bool) -> Reply:
+        """Gives a slash command; the whole answer."""
+        reply = await self.fake.invoke(self.guild, self.member(by), command, options)
+        await reply.wait(lambda reply: reply.text, "words")
+        return reply
+
+    async def ask(self, command: str, by: str = "anna", **options: str | int | bool) -> Reply:
+        """As `say`, for what has to succeed."""
+        reply = await self.say(command, by, **options)
+        assert reply.kind in ("message", "deferred"), reply
+        return reply
+
+    async def refused(self, command: str, words: str, by: str = "anna", **options: str | int | bool) -> str:
+        """As `say`, for what has to be refused, in such words and for the asker alone."""
+        reply = await self.say(command, by, **options)
+        assert words in reply.text, f"/{command} {options} is answered {reply.text!r}, without {words!r}"
+        shown = [message for message in (reply.message, *reply.followups) if message and not message.deleted]
+        assert shown and all(message.ephemeral for message in shown), f"/{command} {options} was refused to all: {reply}"
+        return reply.text
+
+    async def typed(self, command: str, option: str, text: str, by: str = "anna") -> dict[str, str]:
+        """What is offered while somebody types: values by name."""
+        choices = await self.fake.autocomplete(self.guild, self.member(by), command, {option: text}, focused=option)
+        return {choice["name"]: choice["value"] for choice in choices}
+
+    async def hear(self, packets: int, since: int | None = None, seconds: float | None = None) -> list[RtpPacket]:
+        """So many packets with sound, from now or a mark on; those of silence that came between them are left out."""
+        begin = self.voice.mark() if since is None else since
+        patience = seconds or PATIENCE_SECONDS + packets * 0.02
+        await self.voice.wait(lambda: len(sound(self.voice.packets(begin))) >= packets, f"{packets} of sound", patience)
+        return sound(self.voice.packets(begin))[:packets]
+
+
+def sound(packets: Iterable[RtpPacket]) -> list[RtpPacket]:
+    """The packets that are not silence."""
+    return [packet for packet in packets if packet.opus != SILENCE]
+
+
+def heard(packets: Iterable[RtpPacket]) -> np.ndarray:
+    """One channel of what a person hears, without the decoder's first moment."""
+    return decode(packet.opus for packet in packets)[4_800:, 0]
+
+
+@asynccontextmanager
+async def stages(
+    antiphon: Antiphon, folder: Path, *names: str, options: Iterable[str] = ()
+) -> AsyncIterator[list[Stage]]:
+    """A bot in so many guilds; anna and ben are members of each, in no channel yet."""
+    assert antiphon.router
+    async with FakeDiscord() as fake:
+        guilds = [
+            fake.add_guild(
+                name, voice_channels=["Music", "Other"], roles={"DJ": 0}, members={"anna": [], "ben": [], "dj": ["DJ"]}
+            )
+            for name in names
+        ]
+        bot = Bot(fake, folder / "bot.log", antiphon.router.url, options)
+        try:
+            await fake.wait_ready()
+            yield [Stage(fake, bot, guild) for guild in guilds]
+        finally:
+            await asyncio.to_thread(bot.close)
+
+
+async def until(done, what: str, seconds: float = PATIENCE_SECONDS):
+    """Asks again and again, for what no event tells."""
+    deadline = time.monotonic() + seconds
+    while not (result := await done()):
+        assert time.monotonic() < deadline, f"no {what} in {seconds} s"
+        await asyncio.sleep(0.05)
+    return result
