@@ -8,6 +8,7 @@ import pytest
 from access import LISTED, ROUTES, Route
 from analysis import assert_unbroken_tone
 from client import listen
+from fake_discord import FakeDiscord
 from inbox import assert_unbroken
 from media import OGG_OPUS, MediaFolder, tone_clip
 from opus import FRAME, decode
@@ -113,6 +114,13 @@ async def browser():
     """Chromium, in which sound may begin before anybody has touched the page."""
     async with chromium("--autoplay-policy=no-user-gesture-required") as browser:
         yield browser
+
+
+@pytest.fixture
+async def fake():
+    """A Discord of the test's own, whose rules no bot may break."""
+    async with FakeDiscord() as discord:
+        yield discord
 
 
 @pytest.hookimpl(hookwrapper=True)

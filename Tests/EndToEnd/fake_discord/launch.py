@@ -13,9 +13,14 @@ from discord.gateway import DiscordWebSocket
 from discord.http import Route
 
 
+def point_at(api_url: str, gateway_url: str) -> None:
+    """Tells this process' discord.py where Discord is. All else it hears from there."""
+    Route.BASE = api_url
+    DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL(gateway_url)
+
+
 def main() -> None:
-    Route.BASE = os.environ["FAKE_DISCORD_API"]
-    DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL(os.environ["FAKE_DISCORD_GATEWAY"])
+    point_at(os.environ["FAKE_DISCORD_API"], os.environ["FAKE_DISCORD_GATEWAY"])
     module = sys.argv[1]
     sys.argv = sys.argv[1:]
     runpy.run_module(module, run_name="__main__", alter_sys=True)

@@ -3,10 +3,10 @@
 import struct
 from dataclasses import dataclass
 
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from nacl.bindings import crypto_aead_xchacha20poly1305_ietf_decrypt
-from nacl.exceptions import CryptoError
 from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from nacl.bindings import crypto_aead_xchacha20poly1305_ietf_decrypt, crypto_aead_xchacha20poly1305_ietf_encrypt
+from nacl.exceptions import CryptoError
 
 HEADER_BYTES = 12
 NONCE_BYTES = 4
@@ -58,3 +58,15 @@ def decrypt(datagram: bytes, mode: str, key: bytes, arrived_ns: int) -> RtpPacke
         return None
     extension = 4 * int.from_bytes(header[-2:], "big") if extended else 0
     return RtpPacket(sequence, timestamp, ssrc, arrived_ns, plain[extension:])
+
+
+def receiver_report(packet: RtpPacket, mode: str, key: bytes, nonce: int) -> bytes:
+    """The RTCP packet (RFC 3550, 6.4.2) with which the server says up to where it received the sender's packets."""
+    header = struct.pack(">BBHI", 0x81, 201, 7, 0)
+    block = struct.pack(">IIIIII", packet.ssrc, 0, packet.sequence, 0, 0, 0)
+    counter = nonce.to_bytes(NONCE_BYTES, "big")
+    if mode == "aead_aes256_gcm_rtpsize":
+        sealed = AESGCM(key).encrypt(counter.ljust(12, b"\0"), block, header)
+    else:
+        sealed = crypto_aead_xchacha20poly1305_ietf_encrypt(block, header, counter.ljust(24, b"\0"), key)
+    return header + sealed + counter

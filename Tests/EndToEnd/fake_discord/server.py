@@ -4,7 +4,7 @@ import asyncio
 import os
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -16,7 +16,12 @@ from .bell import Bell
 from .certificate import Certificate
 from .commands import Commands
 from .gateway import Gateway
-from .guilds import Channel, ChannelType, Guild, Member, User
+from .guilds import Channel, ChannelType, Guild, Member, Payload, User
+from .interaction_answers import InteractionAnswers
+from .interaction_payloads import OptionValue
+from .interactions import Interactions
+from .messages import Message, Messages
+from .reply import Reply
 from .snowflakes import snowflake
 from .violations import Violations
 from .voice import VoiceServer
@@ -38,13 +43,15 @@ class FakeDiscord:
         self.guilds: dict[int, Guild] = {}
         self.gateway = Gateway(self)
         self.commands = Commands(self)
+        self.messages = Messages(self)
+        self.interactions = Interactions(self)
         self.api = Api(self)
 
     async def __aenter__(self) -> Self:
         self._folder = tempfile.TemporaryDirectory(prefix="fake-discord-")
         self.certificate = Certificate(Path(self._folder.name))
         self.voice_server = VoiceServer(self)
-        main = self.api.application(self.commands.routes())
+        main = self.api.application(self.commands.routes(), self.messages.routes(), InteractionAnswers(self).routes())
         main.router.add_get("/gateway/", self.gateway.handle)
         main_port = await self._listen(main)
         voice = web.Application()
@@ -148,6 +155,55 @@ class FakeDiscord:
     def drop_gateway(self, *, resume: bool = True) -> None:
         """Cuts the gateway's connection. Without `resume` the session is lost, and every voice connection with it."""
         self.gateway.drop(resume=resume)
+
+    # What people do
+
+    async def invoke(
+        self,
+        guild: Guild,
+        member: Member,
+        command: str,
+        options: Mapping[str, OptionValue] | None = None,
+        *,
+        channel: Channel | None = None,
+    ) -> Reply:
+        """Gives a slash command ("play", or "queue add" with a subcommand) as soon as the bot has registered it, and
+        returns the answer when it says more than "thinking…". Fails if Discord's client would not let it be given."""
+        return await self.interactions.command(guild, member, command, options or {}, channel or guild.text)
+
+    async def autocomplete(
+        self,
+        guild: Guild,
+        member: Member,
+        command: str,
+        options: Mapping[str, OptionValue],
+        *,
+        focused: str,
+        channel: Channel | None = None,
+    ) -> list[Payload]:
+        """The choices (`name`, `value`) offered while the option `focused` is typed."""
+        there = channel or guild.text
+        return await self.interactions.autocomplete(guild, member, command, options, focused, there)
+
+    async def press(
+        self, member: Member, message: Message | Reply, component: str, values: Sequence[str] = ()
+    ) -> Reply:
+        """Presses a button by its label or custom_id, or chooses `values` of a select."""
+        on = message.message if isinstance(message, Reply) else message
+        assert on is not None, f"no message to press {component!r} on: {message}"
+        return await self.interactions.component(member, on, component, values)
+
+    async def wait_message(self, channel: Channel, done: Callable[[Message], bool], what: str) -> Message:
+        """The newest message in a channel that `done` is true of, once there is one."""
+
+        def find() -> Message | None:
+            return next(filter(done, reversed(self.messages.of(channel))), None)
+
+        def seen() -> str:
+            return f"{what} in #{channel.name}: {[str(message) for message in self.messages.of(channel)]}"
+
+        message: Message = await self.bell.wait(find, seen)
+        return message
 
     # Voice
 

@@ -25,6 +25,7 @@ class VoiceSession:
     #: What the UDP socket saw as the client's address, which the client must repeat.
     discovered: tuple[str, int] | None = None
     last_nonce: int = -1
+    packets: int = 0
     sequence: int = -1
     sent: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=REPLAY_LIMIT))
 

@@ -6,7 +6,7 @@ import struct
 import time
 from typing import TYPE_CHECKING
 
-from .rtp import decrypt, nonce_of, ssrc_of
+from .rtp import decrypt, nonce_of, receiver_report, ssrc_of
 
 if TYPE_CHECKING:
     from .voice import VoiceServer
@@ -16,6 +16,9 @@ DISCOVERY_REQUEST, DISCOVERY_ANSWER, DISCOVERY_LENGTH, DISCOVERY_BYTES = 1, 2, 7
 
 #: Linux' socket option (and message type) for the kernel's time of arrival; Python has no name for it.
 SO_TIMESTAMPNS = 35
+
+#: A receiver report at the first packet and then every 5 s of sound.
+PACKETS_A_REPORT = 250
 
 _TIMESPEC = struct.Struct("@qq")
 
@@ -49,7 +52,7 @@ class VoiceSocket:
             ):
                 self._discover(datagram, address)
             else:
-                self._receive(datagram, _arrival_ns(extras))
+                self._receive(datagram, address, _arrival_ns(extras))
 
     def _discover(self, request: bytes, address: tuple[str, int]) -> None:
         ssrc = int.from_bytes(request[4:8], "big")
@@ -61,7 +64,7 @@ class VoiceSocket:
         answer = struct.pack(">HHI64sH", DISCOVERY_ANSWER, DISCOVERY_LENGTH, ssrc, address[0].encode(), address[1])
         self._socket.sendto(answer, address)
 
-    def _receive(self, datagram: bytes, arrived_ns: int) -> None:
+    def _receive(self, datagram: bytes, address: tuple[str, int], arrived_ns: int) -> None:
         ssrc = ssrc_of(datagram)
         if ssrc is None:
             self._server.violations.record(f"voice: a datagram of {len(datagram)} bytes that is no voice packet")
@@ -82,6 +85,11 @@ class VoiceSocket:
             self._server.violations.record(f"voice: nonce {nonce} after {session.last_nonce} with the same key")
         session.last_nonce = nonce
         connection.put(packet)
+        if session.packets % PACKETS_A_REPORT == 0:
+            # discord.py's socket thread counts on traffic: without any it holds on to an old socket for 30 s.
+            report = receiver_report(packet, session.mode or "", session.key, session.packets)
+            self._socket.sendto(report, address)
+        session.packets += 1
 
 
 def _arrival_ns(extras: list[tuple[int, int, bytes]]) -> int:
