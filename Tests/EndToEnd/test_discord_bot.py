@@ -1,16 +1,15 @@
-"""The Discord bot: the real one, with the real discord.py, in a fake Discord, playing from the real Router and engine."""
+"""The real Discord bot, with the real discord.py, in a fake Discord, playing from the real Router and engine."""
 
 import asyncio
 from itertools import pairwise
 
 import numpy as np
 import pytest
-
 from analysis import dominant_frequency
 from antiphon_client import SILENCE
 from client import OPUS, listen, request
 from discord_bot import Stage, heard, sound, stages
-from fake_discord import RtpPacket
+from fake_discord import Permission, RtpPacket
 from media import FLAC, OGG_OPUS, glides_clip, tone_clip
 from signals import Glides
 
@@ -38,7 +37,9 @@ def assert_rtp(packets: list[RtpPacket], what: str) -> None:
     """Each is the next one of its stream."""
     for before, after in pairwise(packets):
         assert after.sequence == (before.sequence + 1) % 2**16, f"{what}: {after.sequence} after {before.sequence}"
-        assert after.timestamp == (before.timestamp + 960) % 2**32, f"{what}: {after.timestamp} after {before.timestamp}"
+        assert after.timestamp == (before.timestamp + 960) % 2**32, (
+            f"{what}: {after.timestamp} after {before.timestamp}"
+        )
         assert after.ssrc == before.ssrc, f"{what}: another SSRC"
 
 
@@ -122,6 +123,7 @@ async def test_the_queue_by_commands(antiphon, stage):
     assert OTHER.name in (await stage.ask("remove", track=gone)).text
     await stage.refused("remove", "not in the queue any more", track=gone)
     await stage.refused("remove", "no number 9", track="9")
+    await stage.refused("remove", "No such track", track="what is not there")
     assert THIRD.name in (await stage.ask("remove", track="2")).text
     await stage.refused("shuffle", "fewer than two")
     for _ in range(2):
@@ -171,7 +173,7 @@ async def test_places_and_volume(antiphon, stage):
         await stage.ask("seek", position=position)
         state = await request("GET", f"{antiphon.router.url}/api/v1/sessions/{stage.session}")
         assert low <= state.body["position_ms"] / 1_000 <= high, (position, state)
-    await stage.refused("seek", "only 2:00 long", position="2:00")
+    await stage.refused("seek", "only 2:00 long", position="2:01")
     await stage.refused("seek", "no time", position="later")
     assert "50 %" in (await stage.ask("volume", percent=50)).text
     state = await request("GET", f"{antiphon.router.url}/api/v1/sessions/{stage.session}")
@@ -364,8 +366,6 @@ async def test_moved_by_a_moderator(antiphon, stage):
 
 
 async def test_a_channel_it_may_not_enter(antiphon, stage):
-    from fake_discord import Permission
-
     closed = stage.guild.channel("Other")
     closed.denied = Permission.CONNECT
     stage.fake.drop_gateway(resume=False)

@@ -7,11 +7,8 @@ from itertools import pairwise
 
 import discord
 import pytest
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from discord.gateway import DiscordVoiceWebSocket
 from fake_discord import FakeDiscord, Guild, VoiceConnection
 from fake_discord.in_process import Client, logged_in
-from fake_discord.rtp import decrypt
 
 #: The silence that discord.py sends when it stops.
 SILENCE = b"\xf8\xff\xfe"

@@ -20,6 +20,8 @@ _log = logging.getLogger(__name__)
 
 #: A session that nobody uses is closed after this time; the music of others who listen to it goes on.
 IDLE_SECONDS = 600.0
+#: How long whoever asks for something waits for a Router, or an engine, that is away.
+PATIENCE_SECONDS = 8.0
 
 Announce = Callable[["GuildPlayer", Event], None]
 
@@ -54,7 +56,13 @@ class GuildPlayer:
         async with self._opening:
             if self._session is None:
                 token = self._settings.antiphon_token
-                self._session = Session(self._settings.antiphon_url, str(self.guild_id), token=token, http=self._http)
+                self._session = Session(
+                    self._settings.antiphon_url,
+                    str(self.guild_id),
+                    token=token,
+                    http=self._http,
+                    patience=PATIENCE_SECONDS,
+                )
                 self._session.on(None, self._heard)
                 try:
                     await self._session.start()

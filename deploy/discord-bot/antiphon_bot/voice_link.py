@@ -140,8 +140,7 @@ class VoiceLink:
         self._wake.set()
 
     def _pause(self) -> None:
-        self._hush = None
-        if self._voice is not None and self._player_runs:
+        if self._voice is not None and self._player_runs and not self._sounding:
             self._voice.pause()
 
     def _over(self, voice: GuildVoice) -> None:
@@ -240,8 +239,7 @@ class VoiceLink:
 
         self._voice.play(self._make_source(), after=ended)
         self._player_runs = True
-        if not self._sounding:
-            self._pause()
+        self._pause()
 
     def _player_ended(self, play: int, error: Exception | None) -> None:
         if error is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import discord
-from antiphon_client import AntiphonError, Session
+from antiphon_client import Session
 from discord import app_commands
 
 from ..errors import Refusal
@@ -17,6 +17,9 @@ from .asker import Asker
 
 if TYPE_CHECKING:
     from ..bot import AntiphonBot
+
+#: What a suggestion's value begins with: the Router's own names of tracks are numbers too.
+_CHOSEN = "entry:"
 
 _LOOPS = {
     "off": "No loop.",
@@ -67,7 +70,7 @@ def _choices(session: Session, typed: str) -> list[app_commands.Choice[str]]:
             continue
         length = f" ({clock(entry.duration_ms)})" if entry.duration_ms else ""
         shown = one_line(f"{place}. {name}", MAX_CHARACTERS - len(length)) + length
-        choices.append(app_commands.Choice(name=shown, value=entry.id))
+        choices.append(app_commands.Choice(name=shown, value=_CHOSEN + entry.id))
     return choices[:MAX_CHOICES]
 
 
@@ -81,22 +84,21 @@ async def _queue(bot: AntiphonBot, interaction: discord.Interaction) -> Reply:
 async def _remove(bot: AntiphonBot, interaction: discord.Interaction, track: str) -> Reply:
     session = await Asker(bot, interaction).session_to_change()
     entry_id, name = await _find(session, track)
-    try:
-        await session.queue_remove(entry_id)
-    except AntiphonError as error:
-        if error.code in ("not_found", "invalid_command"):
-            raise Refusal("That track is not in the queue any more.") from error
-        raise
-    return Reply(f"➖ **{safe(name)}**" if name else "➖ Removed.")
+    await session.queue_remove(entry_id)
+    return Reply(f"➖ **{safe(name)}**")
 
 
-async def _find(session: Session, track: str) -> tuple[str, str | None]:
-    """The entry's ID and name of what a suggestion, or a number in the queue, stands for."""
-    for entry in session.state.queue:
-        if entry.id == track:
-            return entry.id, title_of(entry.title, entry.url, entry.artist)
+async def _find(session: Session, track: str) -> tuple[str, str]:
+    """The entry's ID and name of what a suggestion, a number in the queue, or a piece of a title stands for."""
     if not track.isdecimal():
-        return track, None
+        chosen, words = track.removeprefix(_CHOSEN), track.casefold()
+        for entry in session.state.queue:
+            name = title_of(entry.title, entry.url, entry.artist)
+            if entry.id == chosen or words in name.casefold():
+                return entry.id, name
+        raise Refusal(
+            "That track is not in the queue any more." if words.startswith(_CHOSEN) else "No such track waits."
+        )
     found = (await session.queue(int(track) - 1, 1))["queue"]["tracks"] if int(track) else []
     if not found:
         raise Refusal(f"The queue has {count(session.state.total, 'track')}: there is no number {track}.")
