@@ -134,8 +134,6 @@ async def test_the_queue_by_commands(antiphon, stage):
     begun = stage.voice.mark()
     skipped = await stage.ask("skip")
     assert THIRD.name in skipped.text, skipped
-    state = await request("GET", f"{antiphon.router.url}/api/v1/sessions/{stage.session}")
-    assert state.body["url"] == THIRD.url, state
     assert_plays((await stage.hear(150, begun))[50:], 1_000)
     begun = stage.voice.mark()
     assert SONG.name in (await stage.ask("previous")).text
@@ -281,7 +279,8 @@ async def test_the_voice_server_changes(antiphon, stage):
     await stage.ask("play", query=SONG.url)
     await stage.hear(50)
     stage.fake.change_voice_server(stage.guild)
-    await stage.voice.wait_connected(2)
+    # discord.py sometimes waits for its own time-out first, and is then helped.
+    await stage.voice.wait(lambda: stage.voice.connected and stage.voice.handshakes >= 2, "another connection", 40)
     assert_plays(await stage.hear(100), 440)
 
 

@@ -45,7 +45,6 @@ class GuildPlayer:
         self._attendance = Attendance(settings.leave_after_seconds)
         self._leaving: asyncio.TimerHandle | None = None
         self._session: Session | None = None
-        self._opening = asyncio.Lock()
         self._acting = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
         self._used_at = asyncio.get_running_loop().time()
@@ -53,25 +52,21 @@ class GuildPlayer:
     async def session(self) -> Session:
         """The session, connected. Raises AntiphonError; a Router that cannot be reached is tried again and again."""
         self._used_at = asyncio.get_running_loop().time()
-        async with self._opening:
-            if self._session is None:
-                token = self._settings.antiphon_token
-                self._session = Session(
-                    self._settings.antiphon_url,
-                    str(self.guild_id),
-                    token=token,
-                    http=self._http,
-                    patience=PATIENCE_SECONDS,
-                )
-                self._session.on(None, self._heard)
-                try:
-                    await self._session.start()
-                except AntiphonError as error:
-                    if error.code != "connection_lost":
-                        # The next one who asks has it tried anew, with what the token's file says then.
-                        await self._close_session()
-                    raise
-            return self._session
+        if self._session is not None and _is_refused(self._session.state.error):
+            # It would be tried again at last; who asks has it tried now, with what the token's file says now.
+            await self._close_session()
+        if self._session is None:
+            self._session = Session(
+                self._settings.antiphon_url,
+                str(self.guild_id),
+                token=self._settings.antiphon_token,
+                http=self._http,
+                patience=PATIENCE_SECONDS,
+            )
+            self._session.on(None, self._heard)
+        session = self._session
+        await session.start()
+        return session
 
     @property
     def open_session(self) -> Session | None:
@@ -226,3 +221,7 @@ class GuildPlayer:
             _log.warning("guild %s: %s", self.guild_id, error)
         except Exception:
             _log.exception("guild %s: a fault of the bot's", self.guild_id)
+
+
+def _is_refused(error: AntiphonError | None) -> bool:
+    return error is not None and error.code in ("unauthorized", "forbidden", "token_unavailable")

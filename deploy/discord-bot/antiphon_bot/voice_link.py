@@ -12,8 +12,8 @@ import discord
 
 _log = logging.getLogger(__name__)
 
-#: How long a handshake with Discord may take.
-CONNECT_SECONDS = 15.0
+#: How long a handshake with Discord may take, and how long discord.py tries to resume what Discord has ended.
+CONNECT_SECONDS = 10.0
 #: discord.py reconnects by itself; what it has not managed in this time is begun anew.
 RECONNECT_SECONDS = 45.0
 #: How long leaving may take; Discord's word that it is done is not waited for any longer.

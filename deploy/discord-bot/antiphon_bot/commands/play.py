@@ -10,6 +10,7 @@ import discord
 from antiphon_client import AntiphonError, EventStream, Session
 from discord import app_commands
 
+from .. import finding
 from ..errors import Refusal
 from ..queue_pages import entry_line
 from ..replies import Reply, respond
@@ -84,13 +85,13 @@ async def _come(asker: Asker) -> bool:
 
 
 async def _add(session: Session, query: str, next: bool, requested_by: str) -> Reply:
+    tracks = await finding.find(session, query, requested_by)
     was_idle = session.state.playback == "idle"
     events = session.events()
-    answer = await session.queue_add(query=query, next=next or None, requested_by=requested_by)
-    queue, added = answer["queue"], answer["queue"]["added"]
+    added = await finding.add(session, tracks, next)
     if was_idle:
         await _require_sound(events)
-        queue = {**(await session.queue())["queue"], "added": added}
+    queue = (await session.queue())["queue"]
     return Reply(_added_text(queue, added, session.state.playback == "paused"))
 
 
