@@ -1,14 +1,18 @@
 """The fake Discord's gateway and voice, with the real discord.py as the client."""
 
 import asyncio
+import os
 import statistics
 from collections.abc import Iterable
 from itertools import pairwise
 
 import discord
 import pytest
-from fake_discord import FakeDiscord, Guild, VoiceConnection
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from discord.gateway import DiscordVoiceWebSocket
+from fake_discord import FakeDiscord, Guild, Permission, VoiceConnection
 from fake_discord.in_process import Client, logged_in
+from fake_discord.rtp import decrypt
 
 #: The silence that discord.py sends when it stops.
 SILENCE = b"\xf8\xff\xfe"
@@ -32,10 +36,12 @@ def numbered(count: int, mark: int = 0) -> list[bytes]:
     return [b"\xfc" + bytes([mark]) + index.to_bytes(2, "big") * (20 + index % 60) for index in range(count)]
 
 
-async def join(fake: FakeDiscord, client: Client, guild: Guild) -> tuple[discord.VoiceClient, VoiceConnection]:
+async def join(
+    fake: FakeDiscord, client: Client, guild: Guild, *, reconnect: bool = True
+) -> tuple[discord.VoiceClient, VoiceConnection]:
     channel = client.get_channel(guild.channel("Music").id)
     assert isinstance(channel, discord.VoiceChannel)
-    speaker = await channel.connect(timeout=15)
+    speaker = await channel.connect(timeout=15, reconnect=reconnect)
     await fake.voice(guild).wait_connected()
     return speaker, fake.voice(guild)
 
@@ -56,8 +62,8 @@ async def test_plays(fake: FakeDiscord):
             assert after.timestamp == before.timestamp + 960
             assert after.ssrc == before.ssrc
         spacing = statistics.mean(after.arrived_ns - before.arrived_ns for before, after in pairwise(packets)) / 1e6
-        # A machine that stands still delays all that follows by less than this.
-        assert 19 < spacing < 27, f"a packet each {spacing:.2f} ms"
+        # discord.py makes up for a machine that stood still, unless that was at the beginning or at the end.
+        assert 16 < spacing < 26, f"a packet each {spacing:.2f} ms"
         await voice.wait(lambda: len(voice.speaking) >= 3, "end of speaking")
         assert [speaking.flags for speaking in voice.speaking] == [0, 1, 0]
         await speaker.disconnect()
@@ -113,3 +119,155 @@ async def test_bot_is_moved_and_thrown_out(fake: FakeDiscord):
         fake.kick_voice(guild)
         await voice.wait_disconnected()
         await voice.wait(lambda: not client.voice_clients, "end of discord.py's voice client")
+
+
+async def test_channel_that_the_bot_may_not_enter(fake: FakeDiscord):
+    guild = fake.add_guild("one")
+    guild.channel("Music").denied = Permission.CONNECT
+    async with logged_in(fake) as client:
+        channel = client.get_channel(guild.channel("Music").id)
+        assert not channel.permissions_for(channel.guild.me).connect
+        with pytest.raises(TimeoutError):
+            await channel.connect(timeout=1)
+        assert fake.voice(guild).channel is None
+
+
+async def test_sound_that_was_tampered_with(fake: FakeDiscord):
+    guild = fake.add_guild("one")
+    async with logged_in(fake) as client:
+        speaker, voice = await join(fake, client, guild)
+        key = list(speaker.secret_key)
+        sealed = bytearray(speaker._get_voice_packet(b"sound"))
+        sealed[14] ^= 1
+        speaker._connection.send_packet(sealed)
+        await voice.wait(lambda: voice.undecryptable == 1, "noticed change")
+        speaker._connection.secret_key = [0] * 32
+        speaker.send_audio_packet(b"sound", encode=False)
+        await voice.wait(lambda: voice.undecryptable == 2, "noticed key")
+        speaker._connection.secret_key = key
+        speaker.send_audio_packet(b"sound", encode=False)
+        assert [packet.opus for packet in await voice.wait_packets(1)] == [b"sound"]
+        assert len(fake.violations.take("cannot be decrypted")) == 2
+        speaker._incr_nonce = 0
+        speaker.send_audio_packet(b"sound", encode=False)
+        await voice.wait_packets(2)
+        assert len(fake.violations.take("with the same key")) == 1
+
+
+def test_other_cipher():
+    """discord.py never chooses it, though Discord offers it first."""
+    key, header = bytes(range(32)), bytes.fromhex("807800010000000200000003")
+    sealed = header + AESGCM(key).encrypt(b"\0\0\0\7".ljust(12, b"\0"), b"sound", header) + b"\0\0\0\7"
+    packet = decrypt(sealed, "aead_aes256_gcm_rtpsize", key, 5)
+    assert packet is not None
+    assert (packet.sequence, packet.timestamp, packet.ssrc, packet.arrived_ns, packet.opus) == (1, 2, 3, 5, b"sound")
+    assert decrypt(sealed, "aead_aes256_gcm_rtpsize", bytes(32), 5) is None
+
+
+async def test_voice_session_is_resumed(fake: FakeDiscord):
+    guild = fake.add_guild("one")
+    async with logged_in(fake) as client:
+        speaker, voice = await join(fake, client, guild)
+        again = await DiscordVoiceWebSocket.from_connection_state(
+            speaker._connection, resume=True, seq_ack=speaker.ws.seq_ack
+        )
+        await voice.wait(lambda: voice.resumes == 1, "resumed voice session")
+        speaker.send_audio_packet(b"sound", encode=False)
+        assert (await voice.wait_packets(1))[0].opus == b"sound"
+        await again.close()
+
+
+async def test_gateway_is_resumed(fake: FakeDiscord):
+    guild = fake.add_guild("one", members={"anna": []})
+    async with logged_in(fake) as client:
+        speaker, voice = await join(fake, client, guild)
+        speaker.play(Prepared(numbered(3_000)))
+        heard = asyncio.create_task(client.wait_for("voice_state_update", timeout=15))
+        await asyncio.sleep(0)
+        fake.drop_gateway()
+        # Happens while nobody listens, and is told later.
+        fake.move_user(guild, guild.member("anna"), guild.channel("Music"))
+        await fake.wait_resumed()
+        member, _, after = await heard
+        assert (member.name, after.channel.name) == ("anna", "Music")
+        await voice.wait_packets(10, since=voice.mark())
+        assert (fake.gateway.identified, voice.handshakes) == (1, 1)
+
+
+async def test_gateway_session_is_lost(fake: FakeDiscord):
+    guild = fake.add_guild("one")
+    async with logged_in(fake) as client:
+        # With READY discord.py forgets its voice client. One that reconnects by itself would go on in vain, and throw
+        # out the one that takes its place.
+        old, voice = await join(fake, client, guild, reconnect=False)
+        fake.drop_gateway(resume=False)
+        again = asyncio.create_task(client.wait_for("ready", timeout=30))
+        await fake.wait_ready(identified=2)
+        await voice.wait_disconnected()
+        await again
+        assert not old.is_connected() and not client.voice_clients
+        speaker, voice = await join(fake, client, guild)
+        speaker.play(Prepared(numbered(10)))
+        await voice.wait_packets(10)
+
+
+async def test_guilds_and_people_come_and_go(fake: FakeDiscord):
+    async with logged_in(fake) as client:
+        arrived = asyncio.create_task(client.wait_for("guild_join", timeout=15))
+        await asyncio.sleep(0)
+        guild = fake.add_guild("late", members={"anna": []})
+        music = client.get_guild((await arrived).id).voice_channels[0]
+        for channel, seen in ((guild.channel("Music"), ["anna"]), (None, [])):
+            moved = asyncio.create_task(client.wait_for("voice_state_update", timeout=15))
+            await asyncio.sleep(0)
+            fake.move_user(guild, guild.member("anna"), channel)
+            await moved
+            assert [member.name for member in music.members] == seen
+        left = asyncio.create_task(client.wait_for("guild_remove", timeout=15))
+        await asyncio.sleep(0)
+        fake.remove_guild(guild)
+        assert (await left).name == "late"
+
+
+async def test_wrong_token_and_intents(fake: FakeDiscord):
+    async with Client(fake) as client:
+        with pytest.raises(discord.LoginFailure):
+            await client.start("wrong")
+    async with Client(fake) as client:
+        client._connection._intents = discord.Intents.all()
+        with pytest.raises(discord.PrivilegedIntentsRequired):
+            await client.start(fake.token)
+    assert len(fake.violations.take("privileged intents")) == 1
+
+
+async def test_violations_fail_the_test():
+    with pytest.raises(AssertionError, match="broke 1 rules of Discord's"):
+        async with FakeDiscord() as fake, logged_in(fake) as client:
+            await client.ws.send_as_json({"op": 99, "d": None})
+            await fake.bell.wait(lambda: len(fake.violations), "violation")
+
+
+#: A bot of its own process, which knows nothing of any test.
+BOT = """
+import discord, os
+client = discord.Client(intents=discord.Intents.default())
+
+@client.event
+async def on_ready():
+    speaker = await client.guilds[0].voice_channels[0].connect()
+    speaker.send_audio_packet(b"sound", encode=False)
+
+client.run(os.environ["BOT_TOKEN"])
+"""
+
+
+async def test_bot_in_a_process_of_its_own(fake: FakeDiscord, tmp_path):
+    guild = fake.add_guild("one")
+    (tmp_path / "some_bot.py").write_text(BOT)
+    environment = os.environ | fake.environment | {"BOT_TOKEN": fake.token}
+    process = await asyncio.create_subprocess_exec(*fake.command_line("some_bot"), env=environment, cwd=tmp_path)
+    try:
+        assert (await fake.voice(guild).wait_packets(1))[0].opus == b"sound"
+    finally:
+        process.kill()
+        await process.wait()

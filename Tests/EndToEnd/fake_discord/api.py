@@ -54,8 +54,6 @@ class Api:
 
     def __init__(self, fake: "FakeDiscord") -> None:
         self._fake = fake
-        #: Every request, as "PUT /applications/1/commands", for tests that count them.
-        self.requests: list[str] = []
 
     def application(self, *parts: list[web.RouteDef]) -> web.Application:
         api = web.Application(middlewares=[self._answer], client_max_size=30 << 20)
@@ -68,7 +66,6 @@ class Api:
         if not request.path.startswith(PREFIX):
             return await handler(request)
         name = f"{request.method} {request.path.removeprefix(PREFIX)}"
-        self.requests.append(name)
         try:
             if not request.path.startswith(_OPEN):
                 self._authorize(request)
@@ -80,6 +77,9 @@ class Api:
         except web.HTTPException as unknown:
             self._fake.violations.record(f"{name}: the fake does not know this address")
             return json_answer({"code": 0, "message": f"{unknown.status}: {unknown.reason}"}, status=404)
+        except (KeyError, TypeError, ValueError) as error:
+            self._fake.violations.record(f"{name}: the fake cannot read this: {error!r}")
+            return json_answer({"code": 50109, "message": "The request body contains invalid JSON."}, status=400)
         finally:
             self._fake.bell.ring()
 

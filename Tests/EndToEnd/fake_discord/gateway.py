@@ -56,8 +56,9 @@ class Gateway:
         if self.session is not None and self.session.intents & intent == intent:
             self.session.dispatch(event, data)
 
-    def dispatch_guild(self, guild: Guild) -> None:
-        payload = guild.create_payload()
+    def dispatch_guild(self, guild: Guild, *, joined: bool) -> None:
+        """Tells of a guild: one that READY named, or one that the bot has just `joined`."""
+        payload = guild.create_payload() | ({} if joined else {"unavailable": False})
         if self.session is not None and not self.session.intents & INTENT_VOICE_STATES:
             payload["voice_states"] = []
         self.dispatch("GUILD_CREATE", payload, INTENT_GUILDS)
@@ -89,7 +90,10 @@ class Gateway:
         try:
             async for message in socket:
                 if message.type == WSMsgType.TEXT:
-                    self._receive(connection, message.data)
+                    try:
+                        self._receive(connection, message.data)
+                    except (KeyError, TypeError, ValueError) as error:
+                        self._refuse(connection, 4002, f"the fake cannot read {message.data!r}: {error!r}")
         finally:
             if self.session is not None and self.session.connection is connection:
                 self.session.connection = None
@@ -153,7 +157,7 @@ class Gateway:
             },
         )
         for guild in fake.guilds.values():
-            self.dispatch_guild(guild)
+            self.dispatch_guild(guild, joined=False)
 
     def _resume(self, connection: Connection, data: dict[str, Any]) -> None:
         session = self.session

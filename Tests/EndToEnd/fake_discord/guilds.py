@@ -255,7 +255,6 @@ class Guild:
         return self.payload() | {
             "joined_at": JOINED_AT,
             "large": False,
-            "unavailable": False,
             "member_count": len(self.members),
             "members": [member.payload() for member in self.members.values() if member.id in named],
             "channels": [channel.payload() for channel in self.channels.values()],

@@ -116,7 +116,7 @@ class FakeDiscord:
         for member, its_roles in (members or {}).items():
             guild.add_member(member, *its_roles)
         self.guilds[guild.id] = guild
-        self.gateway.dispatch_guild(guild)
+        self.gateway.dispatch_guild(guild, joined=True)
         return guild
 
     def remove_guild(self, guild: Guild) -> None:

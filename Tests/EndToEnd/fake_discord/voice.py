@@ -20,6 +20,7 @@ class VoiceServer:
     def __init__(self, fake: "FakeDiscord") -> None:
         self._fake = fake
         self.violations = fake.violations
+        self.bell = fake.bell
         #: Packets that came without a connection that they belong to.
         self.strays = 0
         self.gateway = VoiceGateway(self, fake.bell, fake.bot)

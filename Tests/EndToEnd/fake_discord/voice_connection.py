@@ -1,6 +1,5 @@
 """What a test sees of the bot's voice in one guild, over all connections that the bot makes there."""
 
-import asyncio
 import time
 from collections import deque
 from collections.abc import Callable
@@ -75,7 +74,6 @@ class VoiceConnection:
     def put(self, packet: RtpPacket) -> None:
         self._packets.append(packet)
         self.received += 1
-        self._bell.ring()
 
     async def wait(self, done: Callable[[], Any], what: str, seconds: float = PATIENCE_SECONDS) -> Any:
         return await self._bell.wait(done, lambda: f"{what} in guild {self.guild.name}: {self}", seconds)
@@ -93,18 +91,6 @@ class VoiceConnection:
     async def wait_disconnected(self) -> None:
         """Until the bot sits in no channel and has no connection."""
         await self.wait(lambda: self.channel is None and not self.connected, "end of the voice connection")
-
-    async def wait_quiet(self, seconds: float = 0.5) -> None:
-        """Until no packet has come for so long."""
-
-        async def until_quiet() -> None:
-            while True:
-                before = self.received
-                await asyncio.sleep(seconds)
-                if self.received == before:
-                    return
-
-        await asyncio.wait_for(until_quiet(), PATIENCE_SECONDS)
 
     def __str__(self) -> str:
         return (

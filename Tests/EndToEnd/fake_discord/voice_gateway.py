@@ -75,7 +75,10 @@ class VoiceGateway:
             async for message in socket:
                 if message.type != WSMsgType.TEXT:
                     raise _Refused(4002, "sent a binary message; end-to-end encryption was not agreed on")
-                await conversation.receive(json.loads(message.data))
+                try:
+                    await conversation.receive(json.loads(message.data))
+                except (KeyError, TypeError, ValueError) as error:
+                    raise _Refused(4002, f"the fake cannot read {message.data!r}: {error!r}") from error
                 self._bell.ring()
         except _Refused as refused:
             if refused.broken:

@@ -42,6 +42,10 @@ class VoiceSocket:
         self._socket.close()
 
     def _read(self) -> None:
+        self._read_all()
+        self._server.bell.ring()
+
+    def _read_all(self) -> None:
         while True:
             try:
                 datagram, extras, _, address = self._socket.recvmsg(2048, socket.CMSG_SPACE(_TIMESPEC.size))
@@ -74,8 +78,8 @@ class VoiceSocket:
             # Sound on its way while the bot leaves or reconnects: Discord drops it, too.
             self._server.strays += 1
             return
-        session = connection.session
-        packet = decrypt(datagram, session.mode or "", session.key, arrived_ns)
+        session, mode, key = connection.session, connection.session.mode or "", connection.session.key
+        packet = decrypt(datagram, mode, key, arrived_ns)
         if packet is None:
             connection.undecryptable += 1
             self._server.violations.record(f"voice: a packet of guild {connection.guild.name} cannot be decrypted")
@@ -87,7 +91,7 @@ class VoiceSocket:
         connection.put(packet)
         if session.packets % PACKETS_A_REPORT == 0:
             # discord.py's socket thread counts on traffic: without any it holds on to an old socket for 30 s.
-            report = receiver_report(packet, session.mode or "", session.key, session.packets)
+            report = receiver_report(packet, mode, key, session.packets)
             self._socket.sendto(report, address)
         session.packets += 1
 
@@ -96,6 +100,6 @@ def _arrival_ns(extras: list[tuple[int, int, bytes]]) -> int:
     """The kernel's time of arrival on the monotonic clock: a busy loop reads late, and must not blame the bot."""
     for level, kind, data in extras:
         if (level, kind) == (socket.SOL_SOCKET, SO_TIMESTAMPNS):
-            seconds, nanoseconds = _TIMESPEC.unpack(data[: _TIMESPEC.size])
+            seconds, nanoseconds = map(int, _TIMESPEC.unpack(data[: _TIMESPEC.size]))
             return time.monotonic_ns() - (time.time_ns() - (seconds * 1_000_000_000 + nanoseconds))
     return time.monotonic_ns()

@@ -18,7 +18,7 @@ MAX_ARTWORK_CHARACTERS = 1_000
 
 
 async def find(session: Session, query: str, requested_by: str) -> list[dict[str, Any]]:
-    """The tracks of a link or a file; of words the best hit. Raises AntiphonError, or Refusal where nothing is found."""
+    """The tracks of a link or a file, of words the best hit. Raises AntiphonError, Refusal where nothing is found."""
     is_address = query.startswith(("http://", "https://", "media:"))
     found = await session.resolve(query, limit=MAX_TRACKS if is_address else 1)
     tracks = [_track(entry, requested_by) for entry in found["entries"]]

@@ -89,10 +89,11 @@ async def _stop(bot: AntiphonBot, interaction: discord.Interaction, keep_queue: 
     session = await asker.session_to_change()
     if session.state.playback == "idle" and session.state.total == 0 and asker.player.voice.channel_id is None:
         raise Refusal("Nothing is playing.")
-    if not keep_queue:
-        await session.queue_clear()
     if session.state.playback != "idle":
         await session.stop()
+    # Afterwards, as a queue in a loop gets back what was stopped.
+    if not keep_queue:
+        await session.queue_clear()
     await asker.player.leave()
     return Reply("⏹ Stopped." + (f" The queue is kept: {session.state.total:,} waiting." if keep_queue else ""))
 
