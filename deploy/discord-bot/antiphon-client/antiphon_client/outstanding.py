@@ -15,10 +15,22 @@ COMMAND_LIMIT = 256
 ANSWER_LIMIT_SECONDS = 60.0
 
 
+@dataclass(frozen=True)
+class Answer:
+    """What the Router said to a command."""
+
+    event: Event
+    #: Whether it says how things were, not how they are: an answer with an idempotency key comes when it is on disk,
+    #: and to a repeated command the first one's comes again. Events that have come meanwhile are newer.
+    is_late: bool
+
+
 @dataclass
 class _Command:
     text: str
-    answer: asyncio.Future[Event]
+    answer: asyncio.Future[Answer]
+    #: How many events there had been when it was asked, for what changes something.
+    event_count: int | None
     timer: asyncio.TimerHandle | None = field(default=None)
 
 
@@ -30,13 +42,13 @@ class Outstanding:
         self._commands: dict[str, _Command] = {}
         self._is_connected = False
 
-    def add(self, request_id: str, text: str) -> asyncio.Future[Event]:
+    def add(self, request_id: str, text: str, event_count: int | None) -> asyncio.Future[Answer]:
         """Waits for the answer to a command that is about to be sent, or will be when there is a connection."""
         if len(self._commands) >= COMMAND_LIMIT:
             raise AntiphonError(
                 "overloaded", f"{COMMAND_LIMIT} commands wait for their answers", "wait for some of them"
             )
-        command = _Command(text, asyncio.get_running_loop().create_future())
+        command = _Command(text, asyncio.get_running_loop().create_future(), event_count)
         self._commands[request_id] = command
         self._set_timer(command)
         return command.answer
@@ -46,10 +58,15 @@ class Outstanding:
         if command and command.timer:
             command.timer.cancel()
 
-    def answer(self, event: Event) -> None:
+    def is_late(self, event: Event, event_count: int) -> bool:
+        """Whether an event is the answer to what was asked before other events came."""
+        command = self._commands.get(event.get("request_id", ""))
+        return command is not None and command.event_count is not None and command.event_count < event_count
+
+    def answer(self, event: Event, *, is_late: bool) -> None:
         command = self._commands.get(event.get("request_id", ""))
         if command and not command.answer.done():
-            command.answer.set_result(event)
+            command.answer.set_result(Answer(event, is_late))
 
     def connection_found(self) -> list[str]:
         """From now on commands wait for the Router; gives what is to be sent again, in the order it was asked."""

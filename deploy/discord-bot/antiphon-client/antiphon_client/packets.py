@@ -117,13 +117,16 @@ class PacketBuffer:
         self._taken_in_window = 0
 
     def _shed(self) -> None:
-        """Drops what was not needed in a whole window. In the steady state one less than the target is left after
-        each taking."""
+        """Drops what was not needed in a whole window.
+
+        In the steady state one less than the target is left after each taking. One more is let be: it comes of the
+        moment in which the taker began.
+        """
         self._fewest = min(self._fewest, len(self._packets))
         self._taken_in_window += 1
         if self._taken_in_window < WINDOW_PACKETS:
             return
-        self._drop(max(0, self._fewest - (self.target - 1)))
+        self._drop(max(0, self._fewest - self.target))
         self._fewest = self.maximum
         self._taken_in_window = 0
 

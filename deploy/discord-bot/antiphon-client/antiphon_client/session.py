@@ -17,7 +17,7 @@ import aiohttp
 from .commands import Commands
 from .connection import ConnectionRefused, open_connection
 from .errors import AntiphonError
-from .outstanding import Outstanding
+from .outstanding import Answer, Outstanding
 from .packets import PacketBuffer
 from .state import SessionState
 from .subscriptions import Event, EventStream, Subscriptions
@@ -37,8 +37,11 @@ LAST_RETRY_SECONDS = 5.0
 #: Where the refusal will be the same until someone changes something.
 REFUSED_RETRY_SECONDS = 30.0
 
-#: So long after a refusal for want of an engine is the command sent again, where the engine has come back.
-ENGINE_RETRY_SECONDS = 0.2
+#: How often a command that was refused for want of an engine looks for one.
+ENGINE_LOOK_SECONDS = 0.2
+
+#: How long a command that is done waits for the state to be so too.
+LOOK_LIMIT_SECONDS = 2.0
 
 #: The longest command, as JSON: the Router closes the connection beyond.
 COMMAND_LIMIT_BYTES = 64 * 1024
@@ -82,9 +85,9 @@ class Session(Commands):
         self._patience = patience
         self._outstanding = Outstanding(patience)
         self._subscriptions = Subscriptions()
+        self._event_count = 0
         # Where commands go; None without a connection. At most as long as there are commands outstanding.
         self._outbox: asyncio.Queue[str] | None = None
-        self._engine_is_there = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._first_outcome: asyncio.Future[AntiphonError | None] | None = None
 
@@ -150,9 +153,11 @@ class Session(Commands):
         give_up_at = asyncio.get_running_loop().time() + self._patience
         while True:
             answer = await self._ask(command)
-            if answer["type"] != "error":
-                return answer
-            error = AntiphonError.from_object(answer)
+            if answer.event["type"] != "error":
+                if answer.is_late:
+                    await self._look_again(answer.event)
+                return answer.event
+            error = AntiphonError.from_object(answer.event)
             if error.code != "engine_unavailable" or not await self._engine_is_back(give_up_at):
                 raise error
 
@@ -167,7 +172,13 @@ class Session(Commands):
         """
         return self._subscriptions.on(type, callback)
 
-    async def _ask(self, command: Event) -> Event:
+    async def _look_again(self, answer: Event) -> None:
+        """Brings up to date what the late answer to a change did not."""
+        read = {"type": "queue" if answer["type"] == "queue" else "status"}
+        with suppress(asyncio.TimeoutError, AntiphonError):
+            await asyncio.wait_for(self._ask(read), LOOK_LIMIT_SECONDS)
+
+    async def _ask(self, command: Event) -> Answer:
         if self.is_closed:
             raise _closed()
         request_id = uuid.uuid4().hex
@@ -178,7 +189,8 @@ class Session(Commands):
                 f"the command has {size} bytes, and at most {COMMAND_LIMIT_BYTES} are taken",
                 "ask in parts",
             )
-        answer = self._outstanding.add(request_id, text)
+        event_count = None if command["type"] in _READS else self._event_count
+        answer = self._outstanding.add(request_id, text, event_count)
         try:
             if self._outbox:
                 self._outbox.put_nowait(text)
@@ -187,16 +199,14 @@ class Session(Commands):
             self._outstanding.remove(request_id)
 
     async def _engine_is_back(self, give_up_at: float) -> bool:
-        # What the Router says of its engine may come a moment after the refusal.
-        await asyncio.sleep(ENGINE_RETRY_SECONDS)
-        seconds = give_up_at - asyncio.get_running_loop().time()
-        if seconds <= 0:
-            return False
-        try:
-            await asyncio.wait_for(self._engine_is_there.wait(), seconds)
-        except asyncio.TimeoutError:
-            return False
-        return True
+        """Waits for the Router's engine, and until it has taken up what played: before, it would refuse again."""
+        was_there = False
+        while asyncio.get_running_loop().time() < give_up_at:
+            await asyncio.sleep(ENGINE_LOOK_SECONDS)
+            if was_there and self.state.engine_connected and self.state.playback != "extracting":
+                return True
+            was_there = self.state.engine_connected
+        return False
 
     async def _run(self) -> None:
         """Connects again and again."""
@@ -263,16 +273,15 @@ class Session(Commands):
             await asyncio.gather(writing, return_exceptions=True)
 
     def _take(self, event: Event, outbox: asyncio.Queue[str]) -> None:
-        self.state.apply(event)
-        if self.state.engine_connected:
-            self._engine_is_there.set()
-        else:
-            self._engine_is_there.clear()
+        is_late = self._outstanding.is_late(event, self._event_count)
+        if not is_late:
+            self.state.apply(event)
+        self._event_count += 1
         self.packets.expect(self.state.is_sounding)
         if self._outbox is None:
             self._found(outbox)
         self._subscriptions.tell(event)
-        self._outstanding.answer(event)
+        self._outstanding.answer(event, is_late=is_late)
 
     def _found(self, outbox: asyncio.Queue[str]) -> None:
         """The Router has said what the session is doing: commands may go."""
