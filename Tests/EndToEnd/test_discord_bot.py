@@ -1,6 +1,8 @@
 """The real Discord bot, with the real discord.py, in a fake Discord, playing from the real Router and engine."""
 
 import asyncio
+import functools
+import json
 from itertools import pairwise
 
 import numpy as np
@@ -8,10 +10,14 @@ import pytest
 from analysis import dominant_frequency
 from antiphon_client import SILENCE
 from client import OPUS, listen, request
-from discord_bot import Stage, heard, sound, stages
+from discord_bot import Stage, heard, sound, stages, until
+from extraction import COLD_SECONDS, search_options
 from fake_discord import Permission, RtpPacket
 from media import FLAC, OGG_OPUS, glides_clip, tone_clip
+from page_server import PageServer
+from processes import Antiphon
 from signals import Glides
+from tagged import make_picture, make_tagged
 
 SONG = tone_clip(440, 120, OGG_OPUS)
 OTHER = tone_clip(700, 120, OGG_OPUS)
@@ -199,6 +205,41 @@ async def test_what_is_suggested(antiphon, stage):
     (value,) = (await stage.typed("play", "query", long)).values()
     # What stands behind it is the whole address again.
     await stage.refused("play", "music.example", query=value)
+
+
+async def test_a_search(tmp_path, media):
+    """Words are looked for while somebody types; a hit's name is shown as it is, and its whole address is played."""
+    with PageServer() as site:
+        address = f"{site.url}/song.opus?{'x' * 150}"
+        site.add("/song.opus", lambda asked: asked.media(media.bytes(SONG)))
+        hits = [{"url": address, "title": "**A** <@1> @everyone", "by": "A band", "seconds": 120}]
+        site.add("/search", lambda asked: asked.answer(200, json.dumps(hits).encode(), "application/json"))
+        options = search_options(tmp_path / "plugins", f"{site.url}/search")
+        with Antiphon(tmp_path, media.root, allow=("127.0.0.1/32",), engine_options=options) as antiphon:
+            async with stages(antiphon, tmp_path, "one") as (stage,):
+                stage.move("anna", "Music")
+                # yt-dlp takes a while to start: what comes too late for one letter is there at another.
+                find = functools.partial(stage.typed, "play", "query", "some words")
+                offered = await until(find, "suggestion", COLD_SECONDS)
+                (value,) = offered.values()
+                assert list(offered) == ["A band – **A** <@1> @everyone (2:00)"] and len(value) <= 100, offered
+                reply = await stage.ask("play", query=value)
+                # Invisible characters keep mentions from being ones.
+                shown = reply.text.replace("\u200b", "")
+                assert shown.startswith(r"▶ **A band – \*\*A\*\* \<@1> @everyone** `2:00` · anna"), shown
+                assert_plays(await stage.hear(100), 440)
+                assert "number 1" in (await stage.ask("play", query="other words")).text
+                hits.clear()
+                await stage.refused("play", "Nothing was found", query="what nobody has")
+
+
+async def test_a_cover(antiphon, stage, media, tmp_path):
+    """The Router's own pictures go along as files: Discord could not fetch them."""
+    url = make_tagged(media, "discord.flac", {"title": "A title", "artist": "A band"}, cover=make_picture(tmp_path))
+    await stage.ask("play", query=url)
+    (embed,) = (await stage.ask("nowplaying")).embeds
+    assert embed["thumbnail"]["url"] == "attachment://cover.jpg", embed
+    assert embed["title"] == "A title" and embed["author"]["name"] == "A band", embed
 
 
 async def test_what_is_refused(antiphon, stage):

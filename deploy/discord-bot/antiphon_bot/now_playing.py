@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import logging
 
@@ -47,7 +48,7 @@ async def with_cover(
         return []
     try:
         file = await _fetch(settings, artwork, http)
-    except (aiohttp.ClientError, TimeoutError, ValueError) as error:
+    except (aiohttp.ClientError, asyncio.TimeoutError, ValueError) as error:
         _log.info("no cover: %r", error)
         return []
     embed.set_thumbnail(url=f"attachment://{file.filename}")

@@ -16,8 +16,6 @@ _log = logging.getLogger(__name__)
 
 #: Discord's limits: suggestions at once, and characters of what is shown and of what stands behind it.
 MAX_CHOICES, MAX_CHARACTERS = 25, 100
-#: Discord waits 3 s for suggestions; some of that is the network's.
-BUDGET_SECONDS = 2.2
 #: A search begins when nothing was typed for so long, and only of words that are long enough to mean something.
 DEBOUNCE_SECONDS = 0.35
 MIN_CHARACTERS = 3
@@ -43,15 +41,15 @@ class Suggestions:
         self._latest: dict[int, object] = {}
         self._places = asyncio.Semaphore(MAX_SEARCHES)
 
-    async def suggest(self, session: Session, user_id: int, typed: str) -> list[Choice]:
-        """At most 25 choices, in time; what is found too late is there at the next letter."""
+    async def suggest(self, session: Session, user_id: int, typed: str, seconds: float) -> list[Choice]:
+        """At most 25 choices, in so many seconds; what is found too late is there at the next letter."""
         typed = typed.strip()
         if typed.startswith(("http://", "https://")):
             return [(one_line(typed, MAX_CHARACTERS), self._value(typed))]
         turn = self._latest[user_id] = object()
         files = asyncio.create_task(self._files(session, typed))
         search = asyncio.create_task(self._debounced(session, user_id, turn, typed))
-        await asyncio.wait({files, search}, timeout=BUDGET_SECONDS)
+        await asyncio.wait({files, search}, timeout=seconds)
         if self._latest.get(user_id) is turn:
             del self._latest[user_id]
         choices = [choice for task in (files, search) if task.done() for choice in task.result()]

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 FIRST_SOUND_SECONDS = 20.0
 #: The longest query; Discord's own limit is 6,000.
 QUERY_CHARACTERS = 2_000
-#: Opening the session for suggestions takes of their time; without it there are none.
-SESSION_SECONDS = 1.0
+#: Discord waits 3 s for suggestions; some of that is the network's. Without a session by then there are none.
+SUGGESTION_SECONDS = 2.2
 
 
 def add(bot: AntiphonBot) -> None:
@@ -46,13 +46,13 @@ def add(bot: AntiphonBot) -> None:
     async def suggest(interaction: discord.Interaction, typed: str) -> list[app_commands.Choice[str]]:
         if interaction.guild_id is None:
             return []
-        # It goes on opening where it takes longer.
-        opening = asyncio.ensure_future(bot.player(interaction.guild_id).session())
-        await asyncio.wait({opening}, timeout=SESSION_SECONDS)
-        if not opening.done() or opening.exception() is not None:
-            opening.add_done_callback(lambda task: task.exception())
+        loop = asyncio.get_running_loop()
+        give_up_at = loop.time() + SUGGESTION_SECONDS
+        try:
+            session = await asyncio.wait_for(bot.player(interaction.guild_id).session(), SUGGESTION_SECONDS)
+        except (asyncio.TimeoutError, AntiphonError):
             return []
-        choices = await bot.suggestions.suggest(opening.result(), interaction.user.id, typed)
+        choices = await bot.suggestions.suggest(session, interaction.user.id, typed, give_up_at - loop.time())
         return [app_commands.Choice(name=name[:MAX_CHARACTERS], value=value) for name, value in choices[:MAX_CHOICES]]
 
 
