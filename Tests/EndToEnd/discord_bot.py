@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 from antiphon_client import SILENCE
+
 from fake_discord import FakeDiscord, Guild, Member, RtpPacket, VoiceConnection
 from fake_discord.reply import Reply
 from inbox import PATIENCE_SECONDS

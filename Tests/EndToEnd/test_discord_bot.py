@@ -7,8 +7,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from analysis import dominant_frequency
 from antiphon_client import SILENCE
+
+from analysis import dominant_frequency
 from client import OPUS, listen, request
 from discord_bot import Stage, heard, sound, stages, until
 from extraction import COLD_SECONDS, search_options

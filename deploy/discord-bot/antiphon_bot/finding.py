@@ -21,23 +21,14 @@ async def find(session: Session, query: str, requested_by: str) -> list[dict[str
     """The tracks of a link or a file, of words the best hit. Raises AntiphonError, Refusal where nothing is found."""
     is_address = query.startswith(("http://", "https://", "media:"))
     found = await session.resolve(query, limit=MAX_TRACKS if is_address else 1)
-    tracks = [_track(entry, requested_by) for entry in found["entries"]]
+    tracks = [track_of(entry, requested_by) for entry in found["entries"]]
     if not tracks:
         raise Refusal("Nothing was found. Try other words.")
     return tracks if found["kind"] == "playlist" else tracks[:1]
 
 
-async def add(session: Session, tracks: list[dict[str, Any]], next: bool) -> list[str]:
-    """Adds them at the end, or before all that waits; the IDs of their entries. Raises AntiphonError."""
-    added: list[str] = []
-    for begin in range(0, len(tracks), BATCH_TRACKS):
-        batch = tracks[begin : begin + BATCH_TRACKS]
-        answer = await session.queue_add(tracks=batch, position=begin if next else None)
-        added += answer["queue"]["added"]
-    return added
-
-
-def _track(entry: Mapping[str, Any], requested_by: str) -> dict[str, Any]:
+def track_of(entry: Mapping[str, Any], requested_by: str) -> dict[str, Any]:
+    """What the queue is to know of something that `resolve` has found."""
     url = entry["url"]
     artwork = entry.get("thumbnail")
     track = {
@@ -50,3 +41,13 @@ def _track(entry: Mapping[str, Any], requested_by: str) -> dict[str, Any]:
         "requested_by": requested_by,
     }
     return {name: value for name, value in track.items() if value is not None}
+
+
+async def add(session: Session, tracks: list[dict[str, Any]], next: bool) -> list[str]:
+    """Adds them at the end, or before all that waits; the IDs of their entries. Raises AntiphonError."""
+    added: list[str] = []
+    for begin in range(0, len(tracks), BATCH_TRACKS):
+        batch = tracks[begin : begin + BATCH_TRACKS]
+        answer = await session.queue_add(tracks=batch, position=begin if next else None)
+        added += answer["queue"]["added"]
+    return added

@@ -6,6 +6,8 @@ import asyncio
 import hashlib
 import logging
 from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any
 
 from antiphon_client import AntiphonError, Session
 
@@ -22,7 +24,7 @@ MIN_CHARACTERS = 3
 #: Searches at once, of all servers; the engine itself has two workers for them.
 MAX_SEARCHES = 2
 MAX_RESULTS = 10
-#: Searches that are remembered, and addresses that are too long for Discord.
+#: Searches that are remembered, with ten times as many hits.
 MAX_REMEMBERED = 500
 
 #: What is shown, and what /play is then given.
@@ -38,6 +40,7 @@ class Suggestions:
         self._index = MediaIndex()
         self._searches: OrderedDict[str, asyncio.Task[list[Choice]]] = OrderedDict()
         self._long: OrderedDict[str, str] = OrderedDict()
+        self._hits: OrderedDict[str, Mapping[str, Any]] = OrderedDict()
         self._latest: dict[int, object] = {}
         self._places = asyncio.Semaphore(MAX_SEARCHES)
 
@@ -59,6 +62,10 @@ class Suggestions:
     def query(self, value: str) -> str:
         """What a choice, or what somebody has typed themselves, stands for."""
         return self._long.get(value, value)
+
+    def hit(self, url: str) -> Mapping[str, Any] | None:
+        """What a search has said of an address, if one has found it."""
+        return self._hits.get(url)
 
     async def _files(self, session: Session, typed: str) -> list[Choice]:
         try:
@@ -94,6 +101,7 @@ class Suggestions:
         for entry in found["entries"]:
             name = title_of(entry.get("title"), entry["url"], entry.get("artist"))
             length = f" ({clock(entry['duration_ms'])})" if entry.get("duration_ms") else ""
+            _remember(self._hits, entry["url"], entry)
             choices.append((one_line(name, MAX_CHARACTERS - len(length)) + length, self._value(entry["url"])))
         return choices
 
@@ -101,7 +109,12 @@ class Suggestions:
         if len(url) <= MAX_CHARACTERS:
             return url
         value = _LONG_ADDRESS + hashlib.sha256(url.encode()).hexdigest()[:32]
-        self._long[value] = url
-        while len(self._long) > MAX_REMEMBERED * MAX_RESULTS:
-            self._long.popitem(last=False)
+        _remember(self._long, value, url)
         return value
+
+
+def _remember(kept: OrderedDict[str, Any], key: str, value: Any) -> None:
+    kept[key] = value
+    kept.move_to_end(key)
+    while len(kept) > MAX_REMEMBERED * MAX_RESULTS:
+        kept.popitem(last=False)

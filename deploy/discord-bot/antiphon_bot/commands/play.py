@@ -65,7 +65,7 @@ async def _play(bot: AntiphonBot, interaction: discord.Interaction, query: str |
     try:
         if query is None:
             return await go_on(session)
-        return await _add(session, bot.suggestions.query(query), next, asker.member.display_name)
+        return await _add(session, await _wanted(asker, session, query), next)
     except (AntiphonError, Refusal):
         if joined and session.state.playback == "idle":
             await player.leave()
@@ -84,8 +84,15 @@ async def _come(asker: Asker) -> bool:
     return await player.join(channel)
 
 
-async def _add(session: Session, query: str, next: bool, requested_by: str) -> Reply:
-    tracks = await finding.find(session, query, requested_by)
+async def _wanted(asker: Asker, session: Session, query: str) -> list[dict[str, Any]]:
+    """The tracks that a suggestion, or what somebody has typed themselves, stands for."""
+    address, requested_by = asker.bot.suggestions.query(query), asker.member.display_name
+    if hit := asker.bot.suggestions.hit(address):
+        return [finding.track_of(hit, requested_by)]
+    return await finding.find(session, address, requested_by)
+
+
+async def _add(session: Session, tracks: list[dict[str, Any]], next: bool) -> Reply:
     was_idle = session.state.playback == "idle"
     events = session.events()
     added = await finding.add(session, tracks, next)
