@@ -66,6 +66,8 @@ async def test_plays(fake: FakeDiscord):
         assert 16 < spacing < 26, f"a packet each {spacing:.2f} ms"
         await voice.wait(lambda: len(voice.speaking) >= 3, "end of speaking")
         assert [speaking.flags for speaking in voice.speaking] == [0, 1, 0]
+        await voice.wait_quiet()
+        assert voice.packets() == received
         await speaker.disconnect()
         await voice.wait_disconnected()
 
@@ -152,6 +154,8 @@ async def test_sound_that_was_tampered_with(fake: FakeDiscord):
         speaker.send_audio_packet(b"sound", encode=False)
         await voice.wait_packets(2)
         assert len(fake.violations.take("with the same key")) == 1
+        speaker._connection.send_packet(b"x" * 40)
+        await voice.wait(lambda: fake.violations.take("no voice packet"), "noticed nonsense")
 
 
 def test_other_cipher():

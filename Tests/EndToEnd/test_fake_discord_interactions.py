@@ -169,6 +169,26 @@ async def test_channel_that_the_bot_may_not_write_to(fake: FakeDiscord, guild: G
         await client.get_channel(guild.text.id).send("x")
 
 
+async def test_components_of_version_2(fake: FakeDiscord, guild: Guild, client: Client):
+    layout = discord.ui.LayoutView()
+    row = discord.ui.ActionRow(discord.ui.Button(label="Skip"))
+    layout.add_item(discord.ui.Container(discord.ui.TextDisplay("now playing"), row))
+    sent = await client.get_channel(guild.text.id).send(view=layout)
+    message = fake.messages.of(guild.text)[0]
+    assert (message.text, message.labels) == ("now playing", ["Skip"])
+    for rule, payload in {
+        "beside components": {"content": "x"},
+        "4001 characters": {"components": [{"type": 10, "content": "x" * 4_001}]},
+        "41 components": {"components": [{"type": 10, "content": "x"}] * 41},
+    }.items():
+        with (
+            pytest.raises(discord.HTTPException),
+            discord.http.MultipartParameters(payload=payload, multipart=None, files=None) as params,
+        ):
+            await client.http.edit_message(guild.text.id, sent.id, params=params)
+        assert len(fake.violations.take(rule)) == 1
+
+
 BROKEN_MESSAGES = {
     "content of 2001": {"content": "x" * 2_001},
     "an empty message": {"content": ""},

@@ -161,7 +161,7 @@ class Gateway:
 
     def _resume(self, connection: Connection, data: dict[str, Any]) -> None:
         session = self.session
-        if session is None or not session.resumable or data["session_id"] != session.id:
+        if session is None or data["session_id"] != session.id or not session.can_resume(data["seq"]):
             connection.send({"op": Op.INVALID_SESSION, "d": False})
         elif data["token"] != self._fake.token:
             self._refuse(connection, 4004, "resumed with a wrong token")

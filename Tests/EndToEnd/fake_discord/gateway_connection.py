@@ -78,6 +78,10 @@ class Session:
         if self.connection is not None:
             self.connection.send(payload)
 
+    def can_resume(self, after: int) -> bool:
+        """Whether all that the client has missed is still there."""
+        return self.resumable and self.sequence - after <= len(self.sent)
+
     def resume(self, connection: Connection, after: int) -> None:
         for payload in self.sent:
             if payload["s"] > after:

@@ -10,6 +10,7 @@ from nacl.exceptions import CryptoError
 
 HEADER_BYTES = 12
 NONCE_BYTES = 4
+VERSION_2 = 0x80
 PAYLOAD_TYPE = 0x78
 
 #: The two that Discord still offers, best first.
@@ -28,8 +29,8 @@ class RtpPacket:
 
 
 def ssrc_of(datagram: bytes) -> int | None:
-    """Whose voice packet this is; None if it is none."""
-    if len(datagram) < HEADER_BYTES + NONCE_BYTES or datagram[0] >> 6 != 2 or datagram[1] & 0x7F != PAYLOAD_TYPE:
+    """Whose voice packet this is; None if it is none. A bot's has neither an extension nor a list of sources."""
+    if len(datagram) < HEADER_BYTES + NONCE_BYTES or datagram[0] != VERSION_2 or datagram[1] != PAYLOAD_TYPE:
         return None
     return int.from_bytes(datagram[8:12], "big")
 
@@ -40,24 +41,17 @@ def nonce_of(datagram: bytes) -> bytes:
 
 
 def decrypt(datagram: bytes, mode: str, key: bytes, arrived_ns: int) -> RtpPacket | None:
-    """The packet, or None if it was not made with this key or was changed on its way.
-
-    As the `rtpsize` modes have it, what is in the clear are the fixed header, the sources' list and the extension's
-    first four bytes; the rest of the extension is encrypted with the sound.
-    """
-    _, _, sequence, timestamp, ssrc = struct.unpack_from(">BBHII", datagram)
-    extended = datagram[0] & 0x10 != 0
-    clear = HEADER_BYTES + 4 * (datagram[0] & 0x0F) + (4 if extended else 0)
-    header, sealed = datagram[:clear], datagram[clear:-NONCE_BYTES]
+    """The packet, or None if it was not made with this key or was changed on its way."""
+    header, sealed, nonce = datagram[:HEADER_BYTES], datagram[HEADER_BYTES:-NONCE_BYTES], nonce_of(datagram)
     try:
         if mode == "aead_aes256_gcm_rtpsize":
-            plain = AESGCM(key).decrypt(nonce_of(datagram).ljust(12, b"\0"), sealed, header)
+            opus = AESGCM(key).decrypt(nonce.ljust(12, b"\0"), sealed, header)
         else:
-            plain = crypto_aead_xchacha20poly1305_ietf_decrypt(sealed, header, nonce_of(datagram).ljust(24, b"\0"), key)
+            opus = crypto_aead_xchacha20poly1305_ietf_decrypt(sealed, header, nonce.ljust(24, b"\0"), key)
     except (CryptoError, InvalidTag, ValueError):
         return None
-    extension = 4 * int.from_bytes(header[-2:], "big") if extended else 0
-    return RtpPacket(sequence, timestamp, ssrc, arrived_ns, plain[extension:])
+    _, _, sequence, timestamp, ssrc = struct.unpack(">BBHII", header)
+    return RtpPacket(sequence, timestamp, ssrc, arrived_ns, opus)
 
 
 def receiver_report(packet: RtpPacket, mode: str, key: bytes, nonce: int) -> bytes:

@@ -15,7 +15,7 @@ from .api import PREFIX, Api, not_found
 from .bell import Bell
 from .certificate import Certificate
 from .commands import Commands
-from .gateway import Gateway
+from .gateway import INTENT_GUILDS, Gateway
 from .guilds import Channel, ChannelType, Guild, Member, Payload, User
 from .interaction_answers import InteractionAnswers
 from .interaction_payloads import OptionValue
@@ -46,6 +46,7 @@ class FakeDiscord:
         self.messages = Messages(self)
         self.interactions = Interactions(self)
         self.api = Api(self)
+        self._runners: list[web.AppRunner] = []
 
     async def __aenter__(self) -> Self:
         self._folder = tempfile.TemporaryDirectory(prefix="fake-discord-")
@@ -65,7 +66,7 @@ class FakeDiscord:
     async def _listen(self, application: web.Application, *, secure: bool = False) -> int:
         runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.1)
         await runner.setup()
-        self._runners = [*getattr(self, "_runners", []), runner]
+        self._runners.append(runner)
         site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=self.certificate.server_context if secure else None)
         await site.start()
         port: int = runner.addresses[0][1]
@@ -124,7 +125,7 @@ class FakeDiscord:
         if self.bot.id in guild.voice_states:
             self.voice_server.move_bot(guild, None)
         del self.guilds[guild.id]
-        self.gateway.dispatch("GUILD_DELETE", {"id": str(guild.id)}, 1)
+        self.gateway.dispatch("GUILD_DELETE", {"id": str(guild.id)}, INTENT_GUILDS)
 
     def guild_of(self, request: web.Request) -> Guild:
         guild = self.guilds.get(int(request.match_info["guild"]))
@@ -220,7 +221,10 @@ class FakeDiscord:
 
     def drop_voice(self, guild: Guild, code: int) -> None:
         """Closes the voice gateway's connection: 4006 and 4009 (the session is over), 4015 (the server crashed, and
-        it can be resumed), 1006 (cut without a goodbye)."""
+        it can be resumed), 1006 (cut without a goodbye).
+
+        discord.py 2.7.1 cannot resume after 4015: it waits for its connect timeout, and then leaves the channel.
+        """
         self.voice_server.drop(guild, code)
 
     def change_voice_server(self, guild: Guild) -> None:

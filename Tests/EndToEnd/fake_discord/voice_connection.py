@@ -1,5 +1,6 @@
 """What a test sees of the bot's voice in one guild, over all connections that the bot makes there."""
 
+import asyncio
 import time
 from collections import deque
 from collections.abc import Callable
@@ -91,6 +92,17 @@ class VoiceConnection:
     async def wait_disconnected(self) -> None:
         """Until the bot sits in no channel and has no connection."""
         await self.wait(lambda: self.channel is None and not self.connected, "end of the voice connection")
+
+    async def wait_quiet(self, seconds: float = 0.5) -> None:
+        """Until no packet has come for so long."""
+        try:
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                before = -1
+                while self.received != before:
+                    before = self.received
+                    await asyncio.sleep(seconds)
+        except TimeoutError:
+            raise AssertionError(f"no quiet in guild {self.guild.name}: {self}") from None
 
     def __str__(self) -> str:
         return (
