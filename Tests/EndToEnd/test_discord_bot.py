@@ -3,17 +3,21 @@
 import asyncio
 import functools
 import json
+import os
+import subprocess
+import sys
 from itertools import pairwise
 
 import numpy as np
 import pytest
+from antiphon_bot import health
 from antiphon_client import SILENCE
 
 from analysis import dominant_frequency
 from client import OPUS, listen, request
 from discord_bot import Stage, heard, sound, stages, until
 from extraction import COLD_SECONDS, search_options
-from fake_discord import Permission, RtpPacket
+from fake_discord import FakeDiscord, Permission, RtpPacket
 from media import FLAC, OGG_OPUS, glides_clip, tone_clip
 from page_server import PageServer
 from processes import Antiphon
@@ -425,6 +429,41 @@ async def test_the_end_of_the_bot(antiphon, stage):
         await stage.voice.wait_disconnected()
         await listener.wait_packets(100, since=listener.mark())
         assert not listener.events("paused") and not listener.events("ended")
+
+
+async def test_a_broken_file(antiphon, stage, media):
+    """It is found only when it is opened: the asker is told all the same, and the bot does not stay for it."""
+    url = media.write("discord-broken.mp3", b"this is no music" * 1_000)
+    await stage.refused("play", "discord-broken.mp3", query=url)
+    await stage.voice.wait_disconnected()
+    await stage.ask("play", query=SONG.url)
+    assert_plays(await stage.hear(75), 440)
+
+
+async def test_a_token_that_discord_does_not_take(antiphon, tmp_path):
+    async with FakeDiscord() as fake:
+        good, fake.token = fake.token, "another"
+        environment = os.environ | fake.environment | {"DISCORD_TOKEN": good}
+        environment["PYTHONPATH"] = os.pathsep.join([*sys.path, environment["PYTHONPATH"]])
+        ended = await asyncio.to_thread(
+            subprocess.run, fake.command_line("antiphon_bot"), env=environment, capture_output=True, text=True
+        )
+        assert ended.returncode == 64 and "Reset Token" in ended.stderr and "Traceback" not in ended.stderr, ended
+
+
+async def test_health(antiphon, tmp_path):
+    file = tmp_path / "health"
+    check = [sys.executable, "-m", "antiphon_bot.health", str(file)]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    before = subprocess.run(check, env=environment, capture_output=True, text=True)
+    assert before.returncode == 1 and "has not said" in before.stderr, before
+    async with stages(antiphon, tmp_path, "one", options=["--health-file", str(file)]):
+
+        async def well() -> bool:
+            return health.problem(file) is None
+
+        await until(well, "word that it is well")
+        assert (await asyncio.to_thread(subprocess.run, check, env=environment)).returncode == 0
 
 
 async def test_announcements(antiphon, tmp_path):

@@ -18,6 +18,8 @@ CONNECT_SECONDS = 10.0
 RECONNECT_SECONDS = 45.0
 #: How long leaving may take; Discord's word that it is done is not waited for any longer.
 LEAVE_SECONDS = 2.0
+#: How often it is looked whether it is done.
+GONE_POLL_SECONDS = 0.05
 #: How often the connection is looked at where nothing is heard of it.
 LOOK_SECONDS = 5.0
 #: Between failed attempts, doubled each time.
@@ -207,6 +209,7 @@ class VoiceLink:
             self._voice = GuildVoice(client, connectable, self._over)
             return self._voice
 
+        await _until_gone(channel.guild)
         try:
             await channel.connect(timeout=CONNECT_SECONDS, self_deaf=True, cls=make)
         except BaseException:
@@ -247,6 +250,14 @@ class VoiceLink:
         if play == self._plays:
             self._player_runs = False
             self._wake.set()
+
+
+async def _until_gone(guild: discord.Guild) -> None:
+    """Waits for Discord's word that the bot has left: the next connection would take it for an end of its own."""
+    loop = asyncio.get_running_loop()
+    give_up_at = loop.time() + LEAVE_SECONDS
+    while guild.me.voice is not None and loop.time() < give_up_at:
+        await asyncio.sleep(GONE_POLL_SECONDS)
 
 
 def join_problem(channel: VoiceChannel) -> str | None:

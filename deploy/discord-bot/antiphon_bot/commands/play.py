@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..bot import AntiphonBot
 
 #: How long /play waits to hear whether a track that begins at once can be loaded.
-FIRST_SOUND_SECONDS = 20.0
+FIRST_SOUND_SECONDS = 10.0
 #: The longest query; Discord's own limit is 6,000.
 QUERY_CHARACTERS = 2_000
 #: Discord waits 3 s for suggestions; some of that is the network's. Without a session by then there are none.
@@ -97,7 +97,7 @@ async def _add(session: Session, tracks: list[dict[str, Any]], next: bool) -> Re
     events = session.events()
     added = await finding.add(session, tracks, next)
     if was_idle:
-        await _require_sound(events)
+        await _require_sound(session, events)
     queue = (await session.queue())["queue"]
     return Reply(_added_text(queue, added, session.state.playback == "paused"))
 
@@ -115,19 +115,19 @@ async def go_on(session: Session) -> Reply:
     return Reply(f"▶ {entry_line(queue['current'])}" if queue.get("current") else "▶ Going on.")
 
 
-async def _require_sound(events: EventStream) -> None:
-    """Returns when the first sound is there, or nothing was heard of it for long; raises why there will be none."""
-    error: Mapping[str, Any] | None = None
+async def _require_sound(session: Session, events: EventStream) -> None:
+    """Returns when it plays, or nothing was heard of it for long; raises why there will be no sound."""
 
     async def watch() -> None:
-        nonlocal error
+        error: Mapping[str, Any] = {"message": "It could not be loaded"}
         async for event in events:
-            if event["type"] == "playing":
+            # By the state, not by `playing`: that can have been said while the connection was broken.
+            if session.state.playback in ("streaming", "paused"):
                 return
             if event["type"] == "error" and "request_id" not in event:
                 error = event
             elif event["type"] == "ended" and event.get("reason") == "loadFailed":
-                raise AntiphonError.from_object(error or {"message": "It could not be loaded"})
+                raise AntiphonError.from_object(error)
 
     try:
         await asyncio.wait_for(watch(), FIRST_SOUND_SECONDS)
