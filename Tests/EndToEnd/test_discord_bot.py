@@ -321,6 +321,16 @@ async def test_the_voice_connection_breaks(antiphon, stage, code):
     assert_plays((await stage.hear(150, since + 10))[50:], 440)
 
 
+async def test_a_handshake_that_is_lost(antiphon, stage, monkeypatch):
+    """Discord answers the first time only half; whoever asked is not left waiting."""
+    server, lost = stage.fake.voice_server, [stage.guild]
+    admit = server._admit
+    monkeypatch.setattr(server, "_admit", lambda guild: lost.pop() if lost else admit(guild))
+    await stage.ask("play", query=SONG.url)
+    assert not lost
+    assert_plays(await stage.hear(75), 440)
+
+
 async def test_the_voice_server_changes(antiphon, stage):
     await stage.ask("play", query=SONG.url)
     await stage.hear(50)
@@ -434,7 +444,7 @@ async def test_the_end_of_the_bot(antiphon, stage):
 async def test_a_broken_file(antiphon, stage, media):
     """It is found only when it is opened: the asker is told all the same, and the bot does not stay for it."""
     url = media.write("discord-broken.mp3", b"this is no music" * 1_000)
-    await stage.refused("play", "discord-broken.mp3", query=url)
+    await stage.refused("play", "no audio file", query=url)
     await stage.voice.wait_disconnected()
     await stage.ask("play", query=SONG.url)
     assert_plays(await stage.hear(75), 440)

@@ -12,8 +12,10 @@ import discord
 
 _log = logging.getLogger(__name__)
 
-#: How long a handshake with Discord may take, and how long discord.py tries to resume what Discord has ended.
-CONNECT_SECONDS = 10.0
+#: How long a handshake with Discord may take. One in which an event or a datagram is lost never ends, so it is shorter
+#: than discord.py's own, and tried again.
+CONNECT_SECONDS = 7.0
+CONNECT_ATTEMPTS = 2
 #: discord.py reconnects by itself; what it has not managed in this time is begun anew.
 RECONNECT_SECONDS = 45.0
 #: How long leaving may take; Discord's word that it is done is not waited for any longer.
@@ -21,7 +23,7 @@ LEAVE_SECONDS = 2.0
 #: How often it is looked whether it is done.
 GONE_POLL_SECONDS = 0.05
 #: How often the connection is looked at where nothing is heard of it.
-LOOK_SECONDS = 5.0
+LOOK_SECONDS = 1.0
 #: Between failed attempts, doubled each time.
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.5, 30.0
 #: How long silence is sent once nothing plays, for what the jitter buffer still holds, before nothing is sent.
@@ -204,21 +206,30 @@ class VoiceLink:
 
     async def _connect(self, channel: VoiceChannel) -> None:
         self._disconnected_since = None
-
-        def make(client: discord.Client, connectable: discord.abc.Connectable) -> GuildVoice:
-            self._voice = GuildVoice(client, connectable, self._over)
-            return self._voice
-
-        await _until_gone(channel.guild)
-        try:
-            await channel.connect(timeout=CONNECT_SECONDS, self_deaf=True, cls=make)
-        except BaseException:
-            self._voice = None
-            raise
+        for attempt in range(1, CONNECT_ATTEMPTS + 1):
+            await _until_gone(channel.guild)
+            try:
+                # After a time-out discord.py waits as long again for a goodbye.
+                await asyncio.wait_for(self._shake_hands(channel), CONNECT_SECONDS + 1)
+                break
+            except asyncio.TimeoutError:
+                self._voice = None
+                if attempt == CONNECT_ATTEMPTS:
+                    raise
+            except BaseException:
+                self._voice = None
+                raise
         if isinstance(channel, discord.StageChannel):
             # Who is no moderator of the stage asks for the floor.
             with suppress(discord.DiscordException):
                 await channel.guild.me.edit(suppress=False)
+
+    async def _shake_hands(self, channel: VoiceChannel) -> None:
+        def make(client: discord.Client, connectable: discord.abc.Connectable) -> GuildVoice:
+            self._voice = GuildVoice(client, connectable, self._over)
+            return self._voice
+
+        await channel.connect(timeout=CONNECT_SECONDS, self_deaf=True, cls=make)
 
     async def _drop(self) -> None:
         voice, self._voice = self._voice, None
