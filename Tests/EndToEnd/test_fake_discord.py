@@ -179,6 +179,12 @@ async def test_voice_session_is_resumed(fake: FakeDiscord):
         speaker.send_audio_packet(b"sound", encode=False)
         assert (await voice.wait_packets(1))[0].opus == b"sound"
         await again.close()
+        speaker._connection.token = "wrong"
+        refused = await DiscordVoiceWebSocket.from_connection_state(speaker._connection, resume=True)
+        with pytest.raises(discord.ConnectionClosed) as closed:
+            while True:
+                await refused.poll_event()
+        assert closed.value.code == 4006 and voice.resumes == 1
 
 
 async def test_gateway_is_resumed(fake: FakeDiscord):
