@@ -7,8 +7,9 @@ import pytest
 from aiohttp import web
 from antiphon_client import AntiphonError, Session
 
+from hearing import until
 from media import OGG_OPUS, tone_clip
-from voice import until, voice
+from voice import voice
 
 SONG = tone_clip(440, 120, OGG_OPUS)
 

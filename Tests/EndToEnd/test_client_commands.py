@@ -3,8 +3,8 @@
 import pytest
 from antiphon_client import AntiphonError, Session
 
+from hearing import until
 from media import OGG_OPUS, tone_clip
-from voice import until
 
 SONGS = [tone_clip(frequency, 60, OGG_OPUS) for frequency in (300, 400, 500)]
 FIRST, SECOND, THIRD = SONGS

@@ -10,11 +10,12 @@ from antiphon_client.subscriptions import EVENT_LIMIT
 
 from analysis import assert_unbroken_tone, dominant_frequency
 from client import listen
+from hearing import assert_accounted_for, until
 from media import OGG_OPUS, glides_clip, tone_clip
 from opus import FRAME, decode
 from processes import ROOT
 from signals import AMPLITUDE, Glides
-from voice import assert_accounted_for, until, voice
+from voice import voice
 
 TONE = tone_clip(440, 120, OGG_OPUS)
 #: No packet of it is like another.
@@ -32,7 +33,12 @@ async def session(antiphon, media, new_session):
 async def test_a_tone_is_heard_without_a_break(session):
     async with voice(session) as ear:
         await session.play(TONE.url)
-        packets = await ear.wait_run(150)
+        for _ in range(5):
+            # Where the machine stands still, the buffer loses packets, and says so.
+            dropped, mark = session.packets.counters.dropped, ear.mark()
+            packets = await ear.wait_run(150, mark)
+            if session.packets.counters.dropped == dropped:
+                break
     sound = decode(packets)[5 * FRAME :, 0]
     assert abs(dominant_frequency(sound) - 440) < 0.5
     assert_unbroken_tone(sound, 440, AMPLITUDE, "discord.py's voice thread")
@@ -48,7 +54,7 @@ async def test_the_packets_are_those_that_others_hear(antiphon, session):
         heard = list(ear.heard)
         last = next(packet for packet in reversed(heard) if packet != SILENCE)
         await other.wait(lambda: last in [packet.audio for packet in other.packets()], "the last packet")
-        assert_accounted_for(heard, [packet.audio for packet in other.packets()], session.packets)
+        assert_accounted_for(heard, [packet.audio for packet in other.packets()], session.packets.counters.dropped)
 
 
 async def test_who_joins_late_is_heard_at_once(antiphon, media, new_session):
@@ -89,7 +95,7 @@ async def test_a_pause_is_silence_and_goes_on_where_it_was(antiphon, session):
         heard = list(ear.heard)
         last = next(packet for packet in reversed(heard) if packet != SILENCE)
         await other.wait(lambda: last in [packet.audio for packet in other.packets()], "the last packet")
-        assert_accounted_for(heard, [packet.audio for packet in other.packets()], session.packets)
+        assert_accounted_for(heard, [packet.audio for packet in other.packets()], session.packets.counters.dropped)
 
 
 async def test_a_voice_connection_that_was_away_has_no_delay_to_lose(session):

@@ -8,10 +8,11 @@ import pytest
 from antiphon_client import AntiphonError, Session
 
 from analysis import dominant_frequency
+from hearing import until
 from media import OGG_OPUS, tone_clip
 from opus import FRAME, decode
 from relay import relay
-from voice import until, voice
+from voice import voice
 
 SONG = tone_clip(440, 120, OGG_OPUS)
 OTHER = tone_clip(700, 120, OGG_OPUS)

@@ -68,7 +68,10 @@ class Session(Commands):
         http: aiohttp.ClientSession | None = None,
         patience: float = PATIENCE_SECONDS,
     ) -> None:
-        """`url` is the Router's, `http(s)://host:port`. A given `http` is used and not closed.
+        """`url` is the Router's, `http(s)://host:port`.
+
+        A given `http` is used and not closed. Its connector's limit, aiohttp's own of 100 where none was given, is how
+        many sessions it carries at once.
 
         `patience`, in seconds, is how long `start` and the commands wait for a connection and for the engine.
         """
