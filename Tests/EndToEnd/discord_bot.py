@@ -20,6 +20,10 @@ from processes import ROOT, Antiphon, Server
 _PACKAGES = [ROOT / "deploy" / "discord-bot", ROOT / "deploy" / "discord-bot" / "antiphon-client"]
 
 
+#: Commands that change nothing: their answers are for the asker alone.
+LOOKING = ("queue", "nowplaying", "why")
+
+
 class Bot(Server):
     """The process; its log is shown with a failed test."""
 
@@ -76,17 +80,16 @@ class Stage:
         return reply
 
     async def ask(self, command: str, by: str = "anna", **options: str | int | bool) -> Reply:
-        """As `say`, for what has to succeed."""
+        """As `say`, for what has to succeed: refusals, and what only looks, are for the asker alone."""
         reply = await self.say(command, by, **options)
-        assert reply.kind in ("message", "deferred"), reply
+        assert _is_private(reply) == (command in LOOKING), f"/{command} {options} was refused: {reply.text!r}"
         return reply
 
     async def refused(self, command: str, words: str, by: str = "anna", **options: str | int | bool) -> str:
         """As `say`, for what has to be refused, in such words and for the asker alone."""
         reply = await self.say(command, by, **options)
         assert words in reply.text, f"/{command} {options} is answered {reply.text!r}, without {words!r}"
-        shown = [message for message in (reply.message, *reply.followups) if message and not message.deleted]
-        assert shown and all(message.ephemeral for message in shown), f"/{command} was refused to all: {reply}"
+        assert _is_private(reply), f"/{command} was refused to all: {reply}"
         return reply.text
 
     async def typed(self, command: str, option: str, text: str, by: str = "anna") -> dict[str, str]:
@@ -100,6 +103,12 @@ class Stage:
         patience = seconds or PATIENCE_SECONDS + packets * 0.02
         await self.voice.wait(lambda: len(sound(self.voice.packets(begin))) >= packets, f"{packets} of sound", patience)
         return sound(self.voice.packets(begin))[:packets]
+
+
+def _is_private(reply: Reply) -> bool:
+    shown = [message for message in (reply.message, *reply.followups) if message and not message.deleted]
+    assert shown, f"there is no answer: {reply}"
+    return all(message.ephemeral for message in shown)
 
 
 def sound(packets: Iterable[RtpPacket]) -> list[RtpPacket]:
