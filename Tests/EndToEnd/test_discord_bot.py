@@ -408,6 +408,13 @@ async def test_it_follows(antiphon, stage):
     music = stage.guild.channel("Music")
     await stage.voice.wait(lambda: stage.voice.channel is music and stage.voice.connected, "following back")
     assert_plays(await stage.hear(75), 440)
+    # Nobody is left: who calls it from elsewhere gets it, and what was paused for want of listeners goes on.
+    stage.move("anna", None)
+    await stage.voice.wait_quiet()
+    stage.move("ben", "Other")
+    await stage.ask("play", by="ben", query=OTHER.url)
+    assert stage.voice.channel is other
+    assert_plays(await stage.hear(75), 440)
 
 
 async def test_moved_by_a_moderator(antiphon, stage):

@@ -52,18 +52,11 @@ class GuildPlayer:
     async def session(self) -> Session:
         """The session, connected. Raises AntiphonError; a Router that cannot be reached is tried again and again."""
         self._used_at = asyncio.get_running_loop().time()
-        if self._session is not None and _is_refused(self._session.state.error):
-            # It would be tried again at last; who asks has it tried now, with what the token's file says now.
-            await self._close_session()
-        if self._session is None:
-            self._session = Session(
-                self._settings.antiphon_url,
-                str(self.guild_id),
-                token=self._settings.antiphon_token,
-                http=self._http,
-                patience=PATIENCE_SECONDS,
-            )
-            self._session.on(None, self._heard)
+        if self._session is None or _is_refused(self._session.state.error):
+            # One that is refused would try again at last. Who asks has it tried now, with what the token's file says.
+            old, self._session = self._session, self._new_session()
+            if old is not None:
+                await old.close()
         session = self._session
         await session.start()
         return session
@@ -180,6 +173,17 @@ class GuildPlayer:
         guild = self._client.get_guild(self.guild_id)
         member = guild.get_member(self.summoner_id) if guild and self.summoner_id is not None else None
         return member.voice.channel.id if member and member.voice and member.voice.channel else None
+
+    def _new_session(self) -> Session:
+        session = Session(
+            self._settings.antiphon_url,
+            str(self.guild_id),
+            token=self._settings.antiphon_token,
+            http=self._http,
+            patience=PATIENCE_SECONDS,
+        )
+        session.on(None, self._heard)
+        return session
 
     def _source(self) -> discord.AudioSource:
         assert self._session, "the bot joins voice only with a session"

@@ -86,7 +86,7 @@ class Suggestions:
         if key not in self._searches:
             self._searches[key] = asyncio.create_task(self._search(session, key))
             while len(self._searches) > MAX_REMEMBERED:
-                self._searches.popitem(last=False)[1].cancel()
+                self._searches.popitem(last=False)
         return await asyncio.shield(self._searches[key])
 
     async def _search(self, session: Session, key: str) -> list[Choice]:
