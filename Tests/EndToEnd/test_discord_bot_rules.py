@@ -190,7 +190,12 @@ def test_names_of_tracks():
 
 def test_errors_in_words():
     refused = AntiphonError("source_not_found", "media:a_b.flac: no such file below the media root", "GET /media lists")
-    assert error_words(refused) == r"media:a\_b.flac: no such file below the media root. GET /media lists."
+    words = (
+        r"media:a\_b.flac: no such file below the media root. Check the address, or choose from what /play suggests."
+    )
+    assert error_words(refused) == words
+    busy = AntiphonError("overloaded", "the CPU cannot carry another transcode", "try again in 2 s")
+    assert error_words(busy) == "The CPU cannot carry another transcode. Try again in 2 s."
     assert "Nothing is playing" in error_words(AntiphonError("no_such_session", "the session plays nothing"))
     assert "keep trying" in error_words(AntiphonError("connection_lost", "no connection"))
     assert "strange_code" in error_words(AntiphonError("strange_code", "")).replace("\\", "")

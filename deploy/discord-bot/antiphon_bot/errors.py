@@ -20,6 +20,13 @@ _WORDS = {
     "token_unavailable": "I cannot read my token for the music server. Whoever runs me has to look at my log.",
 }
 
+#: What to do, in place of the Router's own hints for programmers.
+_HINTS = {
+    "source_not_found": "Check the address, or choose from what /play suggests.",
+    "extractor_unavailable": "Files and direct links still play. Whoever runs me has to install yt-dlp.",
+    "extraction_failed": "Try again, or another link.",
+}
+
 
 class Refusal(Exception):
     """What the bot refuses itself; its text is for people."""
@@ -29,7 +36,8 @@ def error_words(error: AntiphonError) -> str:
     """What was wrong and what to do, safe to be shown."""
     if words := _WORDS.get(error.code):
         return words
-    return " ".join(sentence(part) for part in (error.message, error.hint) if part) or f"It did not work: {error.code}."
+    hint = _HINTS.get(error.code, error.hint)
+    return " ".join(sentence(part) for part in (error.message, hint) if part) or f"It did not work: {error.code}."
 
 
 def sentence(text: str) -> str:
