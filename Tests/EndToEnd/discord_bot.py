@@ -6,19 +6,30 @@ import subprocess
 import time
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 from antiphon_client import SILENCE
 
+from analysis import dominant_frequency
 from fake_discord import FakeDiscord, Guild, Member, RtpPacket, VoiceConnection
 from fake_discord.reply import Reply
 from inbox import PATIENCE_SECONDS
+from media import FLAC, OGG_OPUS, glides_clip, tone_clip
 from opus import decode
 from processes import ROOT, Antiphon, Server
+from signals import Glides
 
 _PACKAGES = [ROOT / "deploy" / "discord-bot", ROOT / "deploy" / "discord-bot" / "antiphon-client"]
 
+
+SONG = tone_clip(440, 120, OGG_OPUS)
+OTHER = tone_clip(700, 120, OGG_OPUS)
+THIRD = tone_clip(1_000, 30, FLAC)
+#: No two of its packets are alike.
+GLIDES = glides_clip("discord-glides", Glides(30), OGG_OPUS)
+SONGS = (SONG, OTHER, THIRD, GLIDES)
 
 #: Commands that change nothing: their answers are for the asker alone.
 LOOKING = ("queue", "nowplaying", "why")
@@ -119,6 +130,21 @@ def sound(packets: Iterable[RtpPacket]) -> list[RtpPacket]:
 def heard(packets: Iterable[RtpPacket]) -> np.ndarray:
     """One channel of what a person hears, without the decoder's first moment."""
     return decode(packet.opus for packet in packets)[4_800:, 0]
+
+
+def assert_rtp(packets: list[RtpPacket], what: str) -> None:
+    """Each is the next one of its stream."""
+    for before, after in pairwise(packets):
+        assert after.sequence == (before.sequence + 1) % 2**16, f"{what}: {after.sequence} after {before.sequence}"
+        assert after.timestamp == (before.timestamp + 960) % 2**32, (
+            f"{what}: {after.timestamp} after {before.timestamp}"
+        )
+        assert after.ssrc == before.ssrc, f"{what}: another SSRC"
+
+
+def assert_plays(packets: list[RtpPacket], frequency: float) -> None:
+    found = dominant_frequency(heard(packets))
+    assert abs(found - frequency) < 2, f"{found:.1f} Hz is heard, not {frequency}"
 
 
 @asynccontextmanager

@@ -189,10 +189,8 @@ def test_names_of_tracks():
 
 
 def test_errors_in_words():
-    refused = AntiphonError("source_not_found", "media:a_b.flac: no such file below the media root", "GET /media lists")
-    words = (
-        r"media:a\_b.flac: no such file below the media root. Check the address, or choose from what /play suggests."
-    )
+    refused = AntiphonError("source_not_found", "media:a_b.flac: no such file", "GET /media lists")
+    words = r"media:a\_b.flac: no such file. Check the address, or choose from what /play suggests."
     assert error_words(refused) == words
     busy = AntiphonError("overloaded", "the CPU cannot carry another transcode", "try again in 2 s")
     assert error_words(busy) == "The CPU cannot carry another transcode. Try again in 2 s."

@@ -172,7 +172,8 @@ class VoiceLink:
                 async with self._changing:
                     await self._restore()
                 pause = FIRST_PAUSE_SECONDS
-            except (discord.DiscordException, OSError, asyncio.TimeoutError) as error:
+            except Exception as error:
+                # Whatever it is: nobody else would try again.
                 _log.warning("guild %s: voice is not back yet: %r; again in %.1f s", self._guild_id, error, pause)
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
@@ -183,7 +184,7 @@ class VoiceLink:
         channel = self._channel()
         if channel is None:
             return
-        if self._voice is not None and await self._has_hung():
+        if self._voice is not None and self._has_hung():
             await self._drop()
         if self._voice is None:
             await self._connect(channel)
@@ -196,7 +197,7 @@ class VoiceLink:
         channel = guild.get_channel(self._wanted) if guild and self._wanted is not None else None
         return channel if isinstance(channel, (discord.VoiceChannel, discord.StageChannel)) else None
 
-    async def _has_hung(self) -> bool:
+    def _has_hung(self) -> bool:
         now = asyncio.get_running_loop().time()
         if self.is_connected:
             self._disconnected_since = None
