@@ -19,7 +19,7 @@ from signals import AMPLITUDE, Glides
 TONE = tone_clip(440, 120, OGG_OPUS)
 OTHER = tone_clip(700, 120, OGG_OPUS)
 #: No packet of it is like another.
-GLIDES = glides_clip("client-glides", Glides(60), OGG_OPUS)
+GLIDES = glides_clip("client-glides", Glides(30), OGG_OPUS)
 
 #: A start on a busy machine takes its time.
 PATIENT_MS = 60_000
@@ -212,6 +212,16 @@ async def test_a_killed_engine_is_found_again(mortal, hardy):
     assert abs(dominant_frequency(decode(packets)[5 * FRAME :, 0]) - 440) < 1
     assert (await asked).get("result"), await asked
     assert (await hardy.state())["volume"] == 0.5
+
+
+async def test_a_repeated_answer_does_not_turn_the_state_back(bot):
+    """The first one's answer comes again, and others have gone on since."""
+    await bot.ask("play", TONE.url)
+    await bot.wait_state("sound", lambda state: state["playback"] == "streaming")
+    await bot.ask("command", "pause", {"idempotency_key": "mine"})
+    await bot.ask("resume")
+    assert (await bot.ask("command", "pause", {"idempotency_key": "mine"}))["type"] == "paused"
+    assert (await bot.state())["playback"] == "streaming"
 
 
 async def test_nobody_waits_for_ever(mortal, media, installed):

@@ -100,9 +100,12 @@ async def test_a_repeated_answer_does_not_turn_the_state_back(mortal, session):
     await until(lambda: session.state.playback == "streaming", "sound")
     await session.command("pause", idempotency_key="mine")
     await session.resume()
+    seen: list[str] = []
+    session.on("paused", lambda _: seen.append(session.state.playback))
     assert (await session.command("pause", idempotency_key="mine"))["type"] == "paused"
-    assert (await session.status())["session"]["state"] == "streaming"
+    assert seen == ["streaming"], "the old answer is believed for a moment"
     assert session.state.playback == "streaming"
+    assert (await session.status())["session"]["state"] == "streaming"
 
 
 async def test_nobody_waits_for_a_router_for_ever(mortal, media, new_session):

@@ -19,6 +19,7 @@ class Ear(Hearing):
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__()
+        self.player: AudioPlayer | None = None
         self.client = SimpleNamespace(loop=loop)
         self.ws = SimpleNamespace(speak=self._speak)
         self.timeout = PATIENCE_SECONDS
@@ -49,7 +50,7 @@ class Ear(Hearing):
 async def voice(session: Session):
     """Plays the session as `voice_client.play(AntiphonSource(session))` does; gives the ear."""
     ear = Ear(asyncio.get_running_loop())
-    player = AudioPlayer(AntiphonSource(session), ear)  # type: ignore[arg-type]
+    player = ear.player = AudioPlayer(AntiphonSource(session), ear)
     player.start()
     try:
         yield ear

@@ -138,7 +138,9 @@ export class Session extends Commands {
     const command = { ...key, ...fields, type };
     const giveUpAt = performance.now() + this.#patienceMs;
     for (;;) {
-      const { event, isLate } = await this.#ask(command);
+      // With a key of the asker's own it may be a repetition, whose answer is older than all events.
+      const eventCount = READS.has(type) ? undefined : fields.idempotency_key ? -1 : this.#eventCount;
+      const { event, isLate } = await this.#ask(command, eventCount);
       if (event.type !== 'error') {
         if (isLate) await this.#lookAgain(event);
         return event;
@@ -148,7 +150,7 @@ export class Session extends Commands {
     }
   }
 
-  async #ask(command) {
+  async #ask(command, eventCount) {
     if (this.#isClosed) throw closed();
     const requestID = randomUUID();
     const text = JSON.stringify({ ...command, request_id: requestID });
@@ -157,7 +159,7 @@ export class Session extends Commands {
       const message = `the command has ${bytes} bytes, and at most ${COMMAND_LIMIT_BYTES} are taken`;
       throw new AntiphonError('line_too_long', message, 'ask in parts');
     }
-    const answer = this.#outstanding.add(requestID, text, READS.has(command.type) ? undefined : this.#eventCount);
+    const answer = this.#outstanding.add(requestID, text, eventCount);
     if (this.#isFound) this.#connection.send(text);
     return answer;
   }

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import random
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from types import TracebackType
 from typing import Any
@@ -15,8 +14,9 @@ from typing import Any
 import aiohttp
 
 from .commands import Commands
-from .connection import ConnectionRefused, open_connection
+from .connection import ConnectionRefused
 from .errors import AntiphonError
+from .link import Link, Outbox, Token
 from .outstanding import Answer, Outstanding
 from .packets import PacketBuffer
 from .state import SessionState
@@ -24,18 +24,8 @@ from .subscriptions import Event, EventStream, Subscriptions
 
 _log = logging.getLogger("antiphon_client")
 
-#: A token, or what gives one: asked anew before each connection, so also when the Router says that one has expired.
-Token = str | Callable[[], Awaitable[str]]
-
 #: How long a command waits for a connection, or for the Router's engine.
 PATIENCE_SECONDS = 15.0
-
-#: Waits between two attempts to connect: doubled each time, and cut by up to half at random.
-FIRST_RETRY_SECONDS = 0.2
-LAST_RETRY_SECONDS = 5.0
-
-#: Where the refusal will be the same until someone changes something.
-REFUSED_RETRY_SECONDS = 30.0
 
 #: How often a command that was refused for want of an engine looks for one.
 ENGINE_LOOK_SECONDS = 0.2
@@ -45,9 +35,6 @@ LOOK_LIMIT_SECONDS = 2.0
 
 #: The longest command, as JSON: the Router closes the connection beyond.
 COMMAND_LIMIT_BYTES = 64 * 1024
-
-#: A token has expired.
-_EXPIRED = 4401
 
 #: What changes nothing needs no idempotency key.
 _READS = {"status", "why", "queue", "history", "media", "resolve", "ping"}
@@ -82,15 +69,22 @@ class Session(Commands):
         #: The session's sound.
         self.packets = PacketBuffer()
         self.is_closed = False
-        self._token = token
+        self._link = Link(
+            url,
+            session_id,
+            token,
+            on_text=self._take_text,
+            on_packet=self.packets.put,
+            on_lost=self._lost,
+        )
         self._http = http
         self._owns_http = http is None
         self._patience = patience
         self._outstanding = Outstanding(patience)
         self._subscriptions = Subscriptions()
         self._event_count = 0
-        # Where commands go; None without a connection. At most as long as there are commands outstanding.
-        self._outbox: asyncio.Queue[str] | None = None
+        # Where commands go; None without a connection.
+        self._outbox: Outbox | None = None
         self._task: asyncio.Task[None] | None = None
         self._first_outcome: asyncio.Future[AntiphonError | None] | None = None
 
@@ -118,7 +112,7 @@ class Session(Commands):
         if self._first_outcome is None:
             self._first_outcome = asyncio.get_running_loop().create_future()
             self._http = self._http or aiohttp.ClientSession()
-            self._task = asyncio.create_task(self._run(), name=f"antiphon session {self.session_id}")
+            self._task = asyncio.create_task(self._link.run(self._http), name=f"antiphon session {self.session_id}")
         await asyncio.wait({self._first_outcome}, timeout=self._patience)
         if not self._first_outcome.done():
             raise self.state.error or AntiphonError(
@@ -155,7 +149,7 @@ class Session(Commands):
         command = key | fields | {"type": type}
         give_up_at = asyncio.get_running_loop().time() + self._patience
         while True:
-            answer = await self._ask(command)
+            answer = await self._ask(command, self._events_before(type, fields))
             if answer.event["type"] != "error":
                 if answer.is_late:
                     await self._look_again(answer.event)
@@ -181,7 +175,14 @@ class Session(Commands):
         with suppress(asyncio.TimeoutError, AntiphonError):
             await asyncio.wait_for(self._ask(read), LOOK_LIMIT_SECONDS)
 
-    async def _ask(self, command: Event) -> Answer:
+    def _events_before(self, type: str, fields: Mapping[str, Any]) -> int | None:
+        """How many events there were before a change that is asked now; None for what changes nothing."""
+        if type in _READS:
+            return None
+        # With a key of the asker's own it may be a repetition, whose answer is older than all events.
+        return -1 if "idempotency_key" in fields else self._event_count
+
+    async def _ask(self, command: Event, event_count: int | None = None) -> Answer:
         if self.is_closed:
             raise _closed()
         request_id = uuid.uuid4().hex
@@ -192,12 +193,13 @@ class Session(Commands):
                 f"the command has {size} bytes, and at most {COMMAND_LIMIT_BYTES} are taken",
                 "ask in parts",
             )
-        event_count = None if command["type"] in _READS else self._event_count
         answer = self._outstanding.add(request_id, text, event_count)
         try:
             if self._outbox:
                 self._outbox.put_nowait(text)
             return await answer
+        except asyncio.QueueFull:
+            raise AntiphonError("overloaded", "the Router does not read what it is sent", "ask again later") from None
         finally:
             self._outstanding.remove(request_id)
 
@@ -211,71 +213,13 @@ class Session(Commands):
             was_there = self.state.engine_connected
         return False
 
-    async def _run(self) -> None:
-        """Connects again and again."""
-        clock = asyncio.get_running_loop().time
-        retry = FIRST_RETRY_SECONDS
-        while True:
-            begun = clock()
-            error = await self._connection()
-            self._lost(error)
-            is_permanent = isinstance(error, ConnectionRefused) and error.is_permanent
-            if is_permanent:
-                self._settle(error)
-            if clock() - begun > LAST_RETRY_SECONDS:
-                retry = FIRST_RETRY_SECONDS
-            await asyncio.sleep(REFUSED_RETRY_SECONDS if is_permanent else retry * random.uniform(0.5, 1))
-            retry = min(2 * retry, LAST_RETRY_SECONDS)
-
-    async def _connection(self) -> AntiphonError:
-        """One connection, from the asking for a token to its end; why it has ended, or could not be had."""
-        assert self._http
+    def _take_text(self, text: str, outbox: Outbox) -> None:
         try:
-            token = await self._current_token()
-            async with await open_connection(self._http, self.url, self.session_id, token) as socket:
-                await self._read(socket)
-            if socket.close_code == _EXPIRED:
-                return AntiphonError("unauthorized", "the token has expired", "a new one is asked for")
-            return AntiphonError("connection_lost", f"{self.url} has closed the connection ({socket.close_code})")
-        except AntiphonError as error:
-            return error
-        except asyncio.TimeoutError:
-            return AntiphonError("connection_lost", f"{self.url} does not answer")
-        except (OSError, aiohttp.ClientError) as error:
-            return AntiphonError(
-                "connection_lost", f"{self.url} cannot be reached: {error}", "is the Router running there?"
-            )
-        except Exception as error:
-            _log.exception("session %s: the connection failed", self.session_id)
-            return AntiphonError("internal", repr(error))
+            self._take(json.loads(text), outbox)
+        except (ValueError, LookupError, TypeError, AttributeError):
+            _log.exception("session %s: an event that cannot be understood", self.session_id)
 
-    async def _current_token(self) -> str | None:
-        if self._token is None or isinstance(self._token, str):
-            return self._token
-        try:
-            return await self._token()
-        except Exception as error:
-            _log.exception("session %s: the token could not be had", self.session_id)
-            raise AntiphonError("token_unavailable", f"the token could not be had: {error!r}") from error
-
-    async def _read(self, socket: aiohttp.ClientWebSocketResponse) -> None:
-        outbox: asyncio.Queue[str] = asyncio.Queue()
-        writing = asyncio.create_task(_write(socket, outbox))
-        try:
-            async for message in socket:
-                if message.type == aiohttp.WSMsgType.BINARY:
-                    self.packets.put(message.data)
-                elif message.type == aiohttp.WSMsgType.TEXT:
-                    try:
-                        self._take(json.loads(message.data), outbox)
-                    except (ValueError, LookupError, TypeError):
-                        _log.exception("session %s: an event that cannot be understood", self.session_id)
-        finally:
-            self._outbox = None
-            writing.cancel()
-            await asyncio.gather(writing, return_exceptions=True)
-
-    def _take(self, event: Event, outbox: asyncio.Queue[str]) -> None:
+    def _take(self, event: Event, outbox: Outbox) -> None:
         is_late = self._outstanding.is_late(event, self._event_count)
         if not is_late:
             self.state.apply(event)
@@ -286,7 +230,7 @@ class Session(Commands):
         self._subscriptions.tell(event)
         self._outstanding.answer(event, is_late=is_late)
 
-    def _found(self, outbox: asyncio.Queue[str]) -> None:
+    def _found(self, outbox: Outbox) -> None:
         """The Router has said what the session is doing: commands may go."""
         self._outbox = outbox
         for text in self._outstanding.connection_found():
@@ -299,23 +243,19 @@ class Session(Commands):
 
     def _lost(self, error: AntiphonError) -> None:
         is_news = self.state.connected or self.state.error is None or self.state.error.code != error.code
+        self._outbox = None
         self.state.connected = False
         self.state.error = error
         self._outstanding.connection_lost()
         if is_news:
             _log.warning("session %s: %s", self.session_id, error)
             self._subscriptions.tell({"type": "connection", "connected": False, "error": error.to_object()})
+        if isinstance(error, ConnectionRefused) and error.is_permanent:
+            self._settle(error)
 
     def _settle(self, outcome: AntiphonError | None) -> None:
         if self._first_outcome and not self._first_outcome.done():
             self._first_outcome.set_result(outcome)
-
-
-async def _write(socket: aiohttp.ClientWebSocketResponse, outbox: asyncio.Queue[str]) -> None:
-    """Sends commands in the order they were asked. Where that fails, the reader sees it too; they are sent again."""
-    with suppress(OSError, aiohttp.ClientError):
-        while True:
-            await socket.send_str(await outbox.get())
 
 
 def _closed() -> AntiphonError:
