@@ -42,6 +42,25 @@ def antiphon(tmp_path_factory, media):
         yield running
 
 
+@pytest.fixture(scope="session")
+def songs(media) -> None:
+    """The files that the Discord bot's tests play."""
+    # Here, since discord.py takes a while to load, and most tests are not about it.
+    from discord_bot import SONGS
+
+    media.make(*SONGS)
+
+
+@pytest.fixture
+async def stage(antiphon, tmp_path):
+    """A guild with the Discord bot; anna is in the voice channel Music."""
+    from discord_bot import stages
+
+    async with stages(antiphon, tmp_path, "one") as (only,):
+        only.move("anna", "Music")
+        yield only
+
+
 @pytest.fixture
 def mortal(tmp_path, media):
     """One of the test's own, to be killed."""

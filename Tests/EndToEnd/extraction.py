@@ -12,6 +12,19 @@ from processes import Antiphon
 #: A cold worker loads yt-dlp and all its extractors first, on a machine that may be busy with other things.
 COLD_SECONDS = PATIENCE_SECONDS + 30
 
+#: A yt-dlp plugin as an operator may write one: a search on our own server.
+_SEARCH_PLUGIN = """
+from yt_dlp.extractor.common import SearchInfoExtractor
+
+class LocalSearchIE(SearchInfoExtractor):
+    _SEARCH_KEY = "localsearch"
+    IE_NAME = "local:search"
+
+    def _search_results(self, query):
+        for item in self._download_json({url!r}, query, query={{"q": query}}):
+            yield self.url_result(item["url"], title=item["title"], uploader=item["by"], duration=item["seconds"])
+"""
+
 
 async def figures(antiphon: Antiphon) -> dict[str, float]:
     """`jobs_total`, `worker_restarts_total` and so on: what begins with antiphon_engine_extraction_."""
@@ -41,3 +54,16 @@ def is_alive(pid: int) -> bool:
     except ProcessLookupError:
         return False
     return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def write_search_plugin(plugins: Path, url: str) -> None:
+    """Puts the search into a folder of yt-dlp's plugins; `url` answers it with a list of url, title, by, seconds."""
+    folder = plugins / "local" / "yt_dlp_plugins" / "extractor"
+    folder.mkdir(parents=True)
+    (folder / "local.py").write_text(_SEARCH_PLUGIN.format(url=url))
+
+
+def search_options(plugins: Path, url: str) -> tuple[str, ...]:
+    """The engine's options with which words are looked for at `url`."""
+    write_search_plugin(plugins, url)
+    return ("--search-prefix", "localsearch", "--yt-dlp-plugins", str(plugins))

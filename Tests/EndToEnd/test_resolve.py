@@ -6,25 +6,12 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pytest
 
 from client import connect_to_engine, listen, request
-from extraction import COLD_SECONDS, figures
+from extraction import COLD_SECONDS, figures, search_options, write_search_plugin
 from media import MP3_CBR, tone_clip
 from page_server import PageServer
 from processes import Antiphon
 
 SONG = tone_clip(660, 3, MP3_CBR, 44_100)
-
-#: A yt-dlp plugin as an operator may write one: a search on our own server.
-PLUGIN = """
-from yt_dlp.extractor.common import SearchInfoExtractor
-
-class LocalSearchIE(SearchInfoExtractor):
-    _SEARCH_KEY = "localsearch"
-    IE_NAME = "local:search"
-
-    def _search_results(self, query):
-        for item in self._download_json({url!r}, query, query={{"q": query}}):
-            yield self.url_result(item["url"], title=item["title"], uploader=item["by"], duration=item["seconds"])
-"""
 
 
 @pytest.fixture(scope="module")
@@ -36,11 +23,7 @@ def site(media):
 
 @pytest.fixture(scope="module")
 def antiphon(tmp_path_factory, media, site):
-    plugins = tmp_path_factory.mktemp("plugins")
-    folder = plugins / "local" / "yt_dlp_plugins" / "extractor"
-    folder.mkdir(parents=True)
-    (folder / "local.py").write_text(PLUGIN.format(url=f"{site.url}/search"))
-    options = ("--search-prefix", "localsearch", "--yt-dlp-plugins", str(plugins))
+    options = search_options(tmp_path_factory.mktemp("plugins"), f"{site.url}/search")
     with Antiphon(
         tmp_path_factory.mktemp("resolve"), media.root, allow=("127.0.0.1/32",), engine_options=options
     ) as running:
@@ -177,9 +160,7 @@ async def test_what_cannot_be_resolved_is_named(antiphon, site):
 
 async def test_plugins_are_loaded_only_where_the_operator_says_so(tmp_path, media, site, monkeypatch):
     """Not from the user's own folder for them, where yt-dlp would look."""
-    folder = tmp_path / "config" / "yt-dlp" / "plugins" / "local" / "yt_dlp_plugins" / "extractor"
-    folder.mkdir(parents=True)
-    (folder / "local.py").write_text(PLUGIN.format(url=f"{site.url}/stranger"))
+    write_search_plugin(tmp_path / "config" / "yt-dlp" / "plugins", f"{site.url}/stranger")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("HOME", str(tmp_path))
     options = ("--search-prefix", "localsearch")

@@ -1,0 +1,1 @@
+"""A Discord bot that plays Antiphon sessions: each server is one session."""
