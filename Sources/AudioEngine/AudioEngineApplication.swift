@@ -35,9 +35,9 @@ package struct AudioEngineApplication: Sendable {
       maximumWorkers: configuration.maximumWorkers, maximumQueuedJobs: configuration.maximumQueuedJobs)
     let extractor = makeExtractor()
     Task { await extractor.lookForVersion() }
-    let coreCount = sysconf(Int32(_SC_NPROCESSORS_ONLN))
-    let permits = CPUPermits(count: coreCount)
-    let admission = TranscodeAdmission(coreCount: coreCount, share: configuration.transcodeCPUShare)
+    let budget = CPUBudget.current
+    let permits = CPUPermits(count: budget.threadCount)
+    let admission = TranscodeAdmission(cores: budget.cores, share: configuration.transcodeCPUShare)
     let encoding = try OpusEncoder.measure(configuration.encoding)
     admission.record(packets: encoding.packets, nanoseconds: encoding.nanoseconds)
     let freshness = SourceFreshness(mediaRoot: mediaRoot, webCacheSeconds: configuration.webCacheSeconds)
@@ -45,7 +45,7 @@ package struct AudioEngineApplication: Sendable {
     let timelines = makeTimelines(
       opener: makeOpener(mediaRoot: mediaRoot, extractor: extractor), freshness: freshness, disk: disk,
       pacer: pacer, workers: workers, permits: permits, admission: admission)
-    let renders = RenderService(threadCount: coreCount)
+    let renders = RenderService(threadCount: budget.threadCount)
     let handler = CommandHandler(
       pacer: pacer, timelines: timelines, mediaRoot: mediaRoot,
       resolver: QueryResolver(mediaRoot: mediaRoot, extractor: extractor), renders: renders)

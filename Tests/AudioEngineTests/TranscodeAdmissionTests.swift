@@ -9,13 +9,13 @@ private func timeline(isContinuation: Bool = false) -> Timeline {
 @Suite struct TranscodeAdmissionTests {
   /// A packet of 2 ms is a tenth of a core in real time.
   private func measured(share: Double) -> TranscodeAdmission {
-    let admission = TranscodeAdmission(coreCount: 2, share: share)
+    let admission = TranscodeAdmission(cores: 2, share: share)
     admission.record(packets: 50, nanoseconds: 100_000_000)
     return admission
   }
 
   @Test func `everything enters until something is measured`() throws {
-    let admission = TranscodeAdmission(coreCount: 1, share: 0.001)
+    let admission = TranscodeAdmission(cores: 1, share: 0.001)
     for _ in 0..<100 { try admission.enter(timeline(), mustEnter: false) }
     #expect(admission.statistics.transcodes == 100)
     admission.record(packets: 50, nanoseconds: 100_000_000)
@@ -99,7 +99,7 @@ private func timeline(isContinuation: Bool = false) -> Timeline {
   }
 
   @Test func `too little is no measurement`() {
-    let admission = TranscodeAdmission(coreCount: 1, share: 1)
+    let admission = TranscodeAdmission(cores: 1, share: 1)
     admission.record(packets: 5, nanoseconds: 1_000_000_000)
     #expect(admission.statistics.packetSeconds == 0)
   }

@@ -30,8 +30,8 @@ package final class TranscodeAdmission: Sendable {
   package let capacityCores: Double
   private let state = Mutex(State())
 
-  /// - Parameter share: of all cores, what transcoding may use.
-  package init(coreCount: Int, share: Double) { capacityCores = Double(coreCount) * share }
+  /// - Parameter share: of all cores that this process has, what transcoding may use.
+  package init(cores: Double, share: Double) { capacityCores = cores * share }
 
   /// Gives a timeline its place, which it keeps until `leave`.
   ///
