@@ -72,7 +72,7 @@ place_units() {
   install -m 0644 "$opt/current/systemd/antiphon-sysusers.conf" "$sysusers"
 }
 
-remove_units() { rm -f "$units"/antiphon-{engine,router}.service "$units/antiphon.target" "$sysusers"; }
+remove_units() { rm -f "$units"/antiphon-{engine,router,bot}.service "$units/antiphon.target" "$sysusers"; }
 
 # Copies the Router's state, which must be stopped, as that which belongs to version $1.
 save_state() {

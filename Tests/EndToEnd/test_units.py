@@ -14,6 +14,7 @@ from processes import BINARIES, ROOT
 
 UNITS = ROOT / "deploy" / "systemd"
 SERVICES = ("antiphon-engine.service", "antiphon-router.service")
+BOT = "antiphon-bot.service"
 #: systemd's measure of what a unit may do: 0 is nothing, 10 everything.
 EXPOSURE_LIMIT = 2.0
 
@@ -48,7 +49,7 @@ def light(tmp_path_factory) -> Path:
 
 
 @needs_analyze
-@pytest.mark.parametrize("unit", SERVICES)
+@pytest.mark.parametrize("unit", [*SERVICES, BOT])
 def test_a_unit_may_do_little(unit):
     table = run("systemd-analyze", "security", "--offline=true", "--no-pager", UNITS / unit)
     exposure = float(re.search(rf"exposure level for {unit}: ([\d.]+)", table)[1])
@@ -123,7 +124,7 @@ def test_everything_is_at_its_place(folder):
         "antiphon_RouterCore.resources/openapi.yaml",
     ):
         assert (current / resource).is_file(), resource
-    for unit in (*SERVICES, "antiphon.target"):
+    for unit in (*SERVICES, BOT, "antiphon.target"):
         assert (folder / "usr/local/lib/systemd/system" / unit).read_text() == (UNITS / unit).read_text()
     assert "g antiphon" in (folder / "usr/local/lib/sysusers.d/antiphon.conf").read_text()
     assert sorted(os.listdir(folder / "srv/antiphon/media/samples"))
