@@ -6,6 +6,7 @@ import signal
 import subprocess
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from processes import ROOT
@@ -14,6 +15,10 @@ from processes import ROOT
 PATIENCE_SECONDS = 60.0
 #: Where this checkout is in the machine; it is only read there.
 SOURCE = "/antiphon"
+
+
+class NoMachineError(Exception):
+    """What is missing here, in words."""
 
 
 class Machine:
@@ -28,26 +33,25 @@ class Machine:
         self._container: subprocess.Popen | None = None
         self._leader: int | None = None
 
-    @staticmethod
-    def missing() -> str | None:
-        """Why there can be none here."""
-        if os.geteuid() != 0:
-            return "a machine of its own needs root"
-        for program in ("systemd-nspawn", "nsenter"):
-            if not shutil.which(program):
-                return f"a machine of its own needs {program} (Debian's systemd-container)"
-        return None
-
     @property
     def root(self) -> Path:
         """Its files, seen from here."""
         return self._root
 
     def start(self) -> None:
+        """Throws NoMachineError where this machine does not let one be made."""
+        if os.geteuid() != 0:
+            raise NoMachineError("it needs root")
+        for program in ("systemd-nspawn", "nsenter"):
+            if not shutil.which(program):
+                raise NoMachineError(f"it needs {program} (Debian's systemd-container)")
         for name in ("root", "upper", "work"):
             (self._folder / name).mkdir()
         layers = f"lowerdir=/,upperdir={self._folder}/upper,workdir={self._folder}/work"
-        subprocess.run(["mount", "-t", "overlay", "overlay", "-o", layers, self._root], check=True, capture_output=True)
+        mount = ["mount", "-t", "overlay", "overlay", "-o", layers, self._root]
+        mounted = subprocess.run(mount, capture_output=True, text=True)
+        if mounted.returncode != 0:
+            raise NoMachineError(mounted.stderr.strip())
         # Nothing that the developer's machine has enabled is started.
         options = ["--quiet", "--register=no", "--keep-unit", "--link-journal=no", "--private-network"]
         options += [f"--bind-ro={here}:{there}" for here, there in self._binds.items()]
@@ -55,7 +59,7 @@ class Machine:
         (self._root / "etc/machine-id").write_text(os.urandom(16).hex() + "\n")
         with self._log.open("wb") as log:
             self._container = subprocess.Popen(
-                ["systemd-nspawn", *options, f"--machine={self._folder.name}", f"--directory={self._root}", "--boot"]
+                ["systemd-nspawn", *options, f"--machine=antiphon-{os.getpid()}", f"--directory={self._root}", "--boot"]
                 + ["--console=pipe", "systemd.unit=basic.target"],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -106,7 +110,8 @@ class Machine:
         if self._container:
             if self._leader:
                 # systemd's own "power off".
-                os.kill(self._leader, signal.SIGRTMIN + 4)
+                with suppress(ProcessLookupError):
+                    os.kill(self._leader, signal.SIGRTMIN + 4)
             try:
                 self._container.wait(PATIENCE_SECONDS)
             except subprocess.TimeoutExpired:
@@ -119,10 +124,13 @@ class Machine:
         """The number that its systemd has here."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         while self._leader is None:
-            children = Path(f"/proc/{self._container.pid}/task/{self._container.pid}/children").read_text().split()
-            commands = {int(child): Path(f"/proc/{child}/cmdline").read_bytes() for child in children}
-            self._leader = next((pid for pid, command in commands.items() if b"systemd.unit=" in command), None)
-            ended = self._container.poll() is not None
-            assert not ended and time.monotonic() < deadline, f"no machine:\n{self._log.read_text(errors='replace')}"
+            children = Path(f"/proc/{self._container.pid}/task/{self._container.pid}/children")
+            with suppress(OSError):
+                # Until it is systemd it is nspawn's own.
+                programs = {int(pid): Path(f"/proc/{pid}/exe").readlink().name for pid in children.read_text().split()}
+                self._leader = next((pid for pid, program in programs.items() if program == "systemd"), None)
+            if self._container.poll() is not None:
+                raise NoMachineError(self._log.read_text(errors="replace").strip())
+            assert time.monotonic() < deadline, f"no first process after {PATIENCE_SECONDS} s"
             time.sleep(0.02)
         return self._leader

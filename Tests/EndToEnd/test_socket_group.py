@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="becoming other users 
 #: Numbers that no account has.
 GROUP, OTHER_GROUP, USER = 61_234, 61_235, 61_236
 
-#: Connects as another user, and says how it went: the beginning of what it heard, or the error.
+#: Connects as another user, and says how it went.
 CLIENT = """
 import os, socket, sys
 path, user, group = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
@@ -23,7 +23,7 @@ try:
     with socket.socket(socket.AF_UNIX) as engine:
         engine.settimeout(20)
         engine.connect(path)
-        print(engine.recv(100).decode()[:15] or "closed")
+        print("let in" if engine.recv(1) == b"{" else "closed")
 except OSError as error:
     print(type(error).__name__)
 """
@@ -47,13 +47,13 @@ def socket_path(tmp_path, media):
 def test_members_are_let_in_and_nobody_else(socket_path):
     status = os.stat(socket_path)
     assert (status.st_gid, status.st_mode & 0o777) == (GROUP, 0o660), status
-    assert connect(socket_path, group=GROUP) == '{"engine_versio'
-    assert connect(socket_path, group=OTHER_GROUP, groups=(1, GROUP)) == '{"engine_versio'
+    assert connect(socket_path, group=GROUP) == "let in"
+    assert connect(socket_path, group=OTHER_GROUP, groups=(1, GROUP)) == "let in"
     assert connect(socket_path, group=OTHER_GROUP) == "PermissionError"
     # Who got past the file's mode is asked who they are.
     os.chmod(socket_path, 0o666)
     assert connect(socket_path, group=OTHER_GROUP) in ("closed", "ConnectionResetError")
-    assert connect(socket_path, user=0, group=0) == '{"engine_versio'
+    assert connect(socket_path, user=0, group=0) == "let in"
 
 
 def test_without_a_group_it_is_the_users_own(tmp_path, media):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from machine import SOURCE, Machine
+from machine import SOURCE, Machine, NoMachineError
 from processes import BINARIES, ROOT
 
 UNITS = ROOT / "deploy" / "systemd"
@@ -136,7 +136,15 @@ def test_everything_is_at_its_place(folder):
 
 @needs_analyze
 def test_systemd_understands_the_installed_units(folder):
-    run("systemd-analyze", "verify", f"--root={folder}", "--man=no", *SERVICES, "antiphon.target")
+    # With systemd's own units, on which these depend.
+    shutil.copytree("/lib/systemd/system", folder / "lib/systemd/system", symlinks=True)
+    # The bot is only installed where it is asked for.
+    bot = folder / "opt/antiphon/bot/bin/antiphon-bot"
+    bot.parent.mkdir(parents=True)
+    bot.touch(0o755)
+    # What it does not know it says, and goes on.
+    said = run("systemd-analyze", "verify", f"--root={folder}", "--man=no", *SERVICES, BOT, "antiphon.target")
+    assert "antiphon" not in said, said
 
 
 def test_the_same_version_again_changes_nothing(folder, light):
@@ -235,11 +243,12 @@ def test_uninstalling_leaves_what_is_the_operators(folder):
 @pytest.fixture(scope="module")
 def machine(light):
     """A machine of the tests' own, on which nothing is installed yet."""
-    if missing := Machine.missing():
-        pytest.skip(missing)
     machine = Machine(binaries=light)
     try:
-        machine.start()
+        try:
+            machine.start()
+        except NoMachineError as error:
+            pytest.skip(f"no machine of its own can be had here: {error}")
         yield machine
     finally:
         machine.close()
@@ -309,12 +318,12 @@ def test_each_runs_with_nothing_to_lose(installed):
 @pytest.mark.parametrize("unit", SERVICES)
 def test_one_that_hangs_is_started_again(installed, unit):
     overrides = f"/etc/systemd/system/{unit}.d"
-    installed.run("sh", "-c", f"mkdir -p {overrides} && printf '[Service]\\nWatchdogSec=2s\\n' > {overrides}/fast.conf")
+    installed.run("sh", "-c", f"mkdir -p {overrides} && printf '[Service]\\nWatchdogSec=5s\\n' > {overrides}/fast.conf")
     installed.run("systemctl", "daemon-reload")
     installed.run("systemctl", "restart", unit)
     wait_until(installed, READY)
     installed.run("kill", "-STOP", main_pid(installed, unit))
-    wait_until(installed, f'[ "$(systemctl show -P NRestarts {unit})" = 1 ] && {READY}')
+    wait_until(installed, f'[ "$(systemctl show -P NRestarts {unit})" -ge 1 ] && {READY}')
     assert "Watchdog timeout" in installed.journal()
     other = next(name for name in SERVICES if name != unit)
     assert installed.show(other, "ActiveState") == "active"

@@ -23,26 +23,25 @@ struct ServiceManagerTests {
   @Test func `it is told that the process is alive while that is so`() async throws {
     let inbox = try Inbox(hasPath: true)
     let manager = Self.manager(["NOTIFY_SOCKET": inbox.address, "WATCHDOG_USEC": "20000"])
-    let isAlive = Atomic<Bool>(true)
-    let asked = Atomic<Int>(0)
+    let process = WatchedProcess()
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask {
         await manager.watch {
-          asked.add(1, ordering: .relaxed)
-          return isAlive.load(ordering: .relaxed)
+          process.asked.add(1, ordering: .relaxed)
+          return process.isAlive.load(ordering: .relaxed)
         }
       }
       #expect(await inbox.next() == "WATCHDOG=1")
       #expect(await inbox.next() == "WATCHDOG=1")
-      isAlive.store(false, ordering: .relaxed)
-      try await Self.wait(for: asked, toGrowBy: 2)
+      process.isAlive.store(false, ordering: .relaxed)
+      try await process.wait(forQuestions: 2)
       // What was said before is in the socket before this.
       manager.stopping()
       while let message = await inbox.next(), message == "WATCHDOG=1" {}
-      try await Self.wait(for: asked, toGrowBy: 3)
+      try await process.wait(forQuestions: 3)
       manager.stopping()
       #expect(await inbox.next() == "STOPPING=1\nSTATUS=stopping")
-      isAlive.store(true, ordering: .relaxed)
+      process.isAlive.store(true, ordering: .relaxed)
       #expect(await inbox.next() == "WATCHDOG=1")
       group.cancelAll()
     }
@@ -79,10 +78,16 @@ struct ServiceManagerTests {
     Self.manager(["NOTIFY_SOCKET": inbox.address]).stopping()
     #expect(await inbox.next() == "STOPPING=1\nSTATUS=stopping")
   }
+}
 
-  private static func wait(for count: borrowing Atomic<Int>, toGrowBy growth: Int) async throws {
-    let end = count.load(ordering: .relaxed) + growth
-    while count.load(ordering: .relaxed) < end { try await Task.sleep(for: .milliseconds(1)) }
+/// What is asked whether it is alive.
+private final class WatchedProcess: Sendable {
+  let isAlive = Atomic<Bool>(true)
+  let asked = Atomic<Int>(0)
+
+  func wait(forQuestions count: Int) async throws {
+    let end = asked.load(ordering: .relaxed) + count
+    while asked.load(ordering: .relaxed) < end { try await Task.sleep(for: .milliseconds(1)) }
   }
 }
 
