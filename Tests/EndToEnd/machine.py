@@ -87,7 +87,7 @@ class Machine:
         ]
         environment = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}
         done = subprocess.run(
-            [*enter, "--wd=/", *command],
+            [*enter, *command],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=text,
