@@ -197,6 +197,13 @@ def test_rolling_back_restores_the_state_that_the_older_version_can_read(folder,
     assert version(folder) == "1.1" and read_note(state) == "of 1.0, later"
 
 
+def test_without_a_copy_of_the_state_nothing_is_changed(folder, light):
+    write_state(folder / "var/lib/private/antiphon/router.sqlite", "queues")
+    (folder / "var/backups").write_text("no folder")
+    assert "could not be copied" in install(folder, light, "1.1", status=1)
+    assert version(folder) == "1.0"
+
+
 def test_what_cannot_work_is_refused_before_anything_changes(folder, light, tmp_path):
     broken = tmp_path / "broken"
     shutil.copytree(light, broken)
@@ -279,14 +286,19 @@ def wait_until(machine: Machine, condition: str) -> None:
 READY = f"curl -fsS -o /dev/null {ADDRESS}/ready 2> /dev/null"
 
 
-def test_installed_it_plays(installed):
-    """Through the socket that two users share, and through both sandboxes."""
+def assert_it_plays(machine: Machine) -> None:
+    """From the engine's file to a player of the Router's."""
     play = ("-fsS", "-X", "POST", "-d", '{"url": "media:samples/Versicle.wav", "loop": true}')
-    installed.run("curl", *play, f"{ADDRESS}/api/v1/sessions/hall/play")
+    machine.run("curl", *play, f"{ADDRESS}/api/v1/sessions/hall/play")
     command = f"curl -sN --max-time 3 {ADDRESS}/listen/hall.ogg | ffmpeg -v error -i - -af volumedetect -f null -"
-    heard = installed.run("sh", "-c", f"{command.replace('-v error', '-nostats')} 2>&1").stdout
+    heard = machine.run("sh", "-c", f"{command.replace('-v error', '-nostats')} 2>&1").stdout
     loudest = float(re.search(r"max_volume: (-?[\d.]+) dB", heard)[1])
     assert loudest > -30, heard
+
+
+def test_installed_it_plays(installed):
+    """Through the socket that two users share, and through both sandboxes."""
+    assert_it_plays(installed)
     for unit in SERVICES:
         assert installed.show(unit, "ActiveState") == "active" and installed.show(unit, "NRestarts") == "0"
         assert installed.show(unit, "StatusText").startswith("listening on http://127.0.0.1:")
@@ -369,6 +381,26 @@ def test_secrets_come_as_credentials(installed):
     installed.run("rm", secret)
     installed.run("sed", "-i", "s/^\\(ANTIPHON_ROUTER_TOKEN_SECRET_FILE=\\)/#\\1/", settings)
     installed.run("systemctl", "restart", SERVICES[1])
+    wait_until(installed, READY)
+
+
+def test_the_tuning_of_the_guide_works(installed):
+    """What it proposes to take away is not needed."""
+    blocks = re.findall(r"^```ini\n(.*?)^```$", (ROOT / "docs/services.md").read_text(), re.MULTILINE | re.DOTALL)
+    assert len(blocks) == len(SERVICES)
+    for unit, block in zip(SERVICES, blocks, strict=True):
+        (installed.root / f"etc/systemd/system/{unit}.d").mkdir(parents=True)
+        (installed.root / f"etc/systemd/system/{unit}.d/guide.conf").write_text(block)
+    installed.run("systemctl", "daemon-reload")
+    installed.run("systemctl", "restart", "antiphon.target")
+    wait_until(installed, READY)
+    assert installed.show(SERVICES[0], "MemoryMax") == str(2 << 30)
+    assert installed.show(SERVICES[0], "MemoryDenyWriteExecute") == "yes"
+    assert_it_plays(installed)
+    for unit in SERVICES:
+        shutil.rmtree(installed.root / f"etc/systemd/system/{unit}.d")
+    installed.run("systemctl", "daemon-reload")
+    installed.run("systemctl", "restart", "antiphon.target")
     wait_until(installed, READY)
 
 
