@@ -199,6 +199,7 @@ def test_the_tuning_of_the_guide_works(installed):
 
 
 def test_both_are_upgraded_and_rolled_back_together(installed):
+    assert_it_plays(installed)
     add = ("-fsS", "-o", "/dev/null", "-X", "POST", "-d", '{"url": "media:samples/Response.wav"}')
     for _ in range(2):
         installed.run("curl", *add, f"{ADDRESS}/api/v1/sessions/kept/queue")
@@ -209,6 +210,8 @@ def test_both_are_upgraded_and_rolled_back_together(installed):
         assert program.startswith("/opt/antiphon/versions/1.1/"), program
     queue = installed.run("curl", "-fsS", f"{ADDRESS}/api/v1/sessions/kept/queue").stdout
     assert "Response.wav" in queue, "the queue did not outlive the upgrade"
+    # What assert_it_plays has begun goes on by itself.
+    wait_until(installed, f'curl -fsS {ADDRESS}/api/v1/sessions/hall | grep -q \'"state":"streaming"\'')
 
     # As a Router of later would leave it: this one refuses it.
     future = "INSERT INTO grdb_migrations VALUES ('of-the-future')"
