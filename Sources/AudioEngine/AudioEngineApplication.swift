@@ -58,8 +58,9 @@ package struct AudioEngineApplication: Sendable {
       acquireTimeline: handler.acquireTimeline)
     let refusals = RefusalLog(logger: logger)
     let server = try PacketServer(
-      path: configuration.socketPath, bufferByteCount: configuration.socketBufferByteCount, pacer: pacer,
-      handler: handler, refusals: refusals, logger: logger)
+      path: configuration.socketPath, group: configuration.socketGroup,
+      bufferByteCount: configuration.socketBufferByteCount, pacer: pacer, handler: handler,
+      refusals: refusals, logger: logger)
     try server.start()
     defer { server.stop() }
     logger.info("routers connect to \(configuration.socketPath)")
@@ -68,6 +69,8 @@ package struct AudioEngineApplication: Sendable {
       pacer: pacer, timelines: timelines, disk: disk, workers: workers, extractor: extractor,
       permits: permits, admission: admission, refusals: refusals, readiness: readiness,
       startedNanoseconds: MonotonicClock.nowNanoseconds)
+    let watching = Task { await ServiceManager.own.watch { await readiness.isPacing } }
+    defer { watching.cancel() }
     try await serveHTTP(
       EngineHTTPAPI(
         handler: handler, renders: renders, pacer: pacer, figures: figures, refusals: refusals,
@@ -147,6 +150,7 @@ package struct AudioEngineApplication: Sendable {
           return
         }
         logger.info("listening on http://\(ip):\(port)")
+        ServiceManager.own.ready("listening on http://\(ip):\(port)")
       }, logger: Self.quiet(logger))
     var configuration = ServiceGroupConfiguration(services: [application], logger: Self.quiet(logger))
     configuration.maximumGracefulShutdownDuration = .seconds(StopSignals.graceSeconds)

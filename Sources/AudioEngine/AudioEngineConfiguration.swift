@@ -5,6 +5,8 @@ import WireProtocol
 package struct AudioEngineConfiguration: Sendable {
   /// Where routers connect.
   package var socketPath = Self.defaultSocketPath
+  /// Whose processes may connect too; nil for the engine's own user alone.
+  package var socketGroup: gid_t?
   package var httpHost = "127.0.0.1"
   /// 0 for any free port.
   package var httpPort = 9090
@@ -49,6 +51,9 @@ package struct AudioEngineConfiguration: Sendable {
   package var searchPrefix = "ytsearch"
 
   package init() {}
+
+  /// A group by its name or number; nil where there is none of that name.
+  package static func group(_ text: String) -> gid_t? { gid_t(text) ?? getgrnam(text)?.pointee.gr_gid }
 
   /// `$XDG_RUNTIME_DIR/antiphon/engine.sock`, or `/run/antiphon/engine.sock`.
   package static var defaultSocketPath: String { EngineSocket.defaultPath }

@@ -76,6 +76,9 @@ package struct RouterApplication: Service {
       },
       eventLoopGroupProvider: .shared(loops), logger: frameworkLogger)
     let music = Task { await parts.run(plane: plane, streams: streams) }
+    // Alive is the loop that everything goes through.
+    let watching = Task { await ServiceManager.own.watch { (try? await plane { _ in true }) ?? false } }
+    defer { watching.cancel() }
     let outcome: Result<Void, any Error>
     do {
       try await run(application, drainedBy: plane)
@@ -169,6 +172,7 @@ package struct RouterApplication: Service {
   private func listening(on port: Int) {
     let address = ListenAddress(host: configuration.listen.host, port: port)
     logger.info("listening on http://\(address)/, engine at \(configuration.engineSocket)")
+    ServiceManager.own.ready("listening on http://\(address)/")
     onListening(port)
   }
 

@@ -24,11 +24,16 @@ package final class EngineReadiness: Sendable {
   /// The engine has been asked to stop.
   package func stop() { isStopping.store(true, ordering: .relaxed) }
 
+  /// Whether the pacer goes its rounds: what the engine is there for.
+  package var isPacing: Bool {
+    get async { await pacer.answers(withinMilliseconds: Self.patienceMilliseconds) }
+  }
+
   package func report() async -> ReadinessReport {
     var reasons: [String] = []
     if isStopping.load(ordering: .relaxed) { reasons.append(Self.stopping.message) }
     let pacing = pacer.statistics.current
-    if await !pacer.answers(withinMilliseconds: Self.patienceMilliseconds) {
+    if await !isPacing {
       reasons.append("the pacer has not answered in \(Self.patienceMilliseconds) ms: nothing is sent in time")
     } else if pacing.streaming > 0, pacing.recentLatenessNanoseconds > Self.lateNanoseconds {
       reasons.append("the pacer is \(pacing.recentLatenessNanoseconds / 1_000_000) ms late")

@@ -20,6 +20,9 @@ extension AudioEngineCommand {
     @Option(help: "The Unix socket that routers connect to.")
     var socket = AudioEngineConfiguration.defaultSocketPath
 
+    @Option(help: "A group, by name or number, whose processes may connect to the socket as well.")
+    var socketGroup: String?
+
     @Option(help: "HOST:PORT of the HTTP control API; port 0 for any free one.")
     var listen = ListenAddress(host: "127.0.0.1", port: 9090)
 
@@ -97,6 +100,10 @@ extension AudioEngineCommand {
       guard maxSourceBytesPerSecond >= 16_384 else {
         throw ValidationError("--max-source-bytes-per-second takes 16384 or more")
       }
+      if let socketGroup, AudioEngineConfiguration.group(socketGroup) == nil {
+        throw ValidationError(
+          "--socket-group: there is no group \(socketGroup.debugDescription) on this machine")
+      }
       guard anonymous || listen.isLoopback else {
         throw ValidationError(
           "\(listen.host) can be reached from other machines and the control API asks for no password: "
@@ -108,6 +115,7 @@ extension AudioEngineCommand {
       OpenFileLimit.raise()
       var configuration = AudioEngineConfiguration()
       configuration.socketPath = socket
+      configuration.socketGroup = socketGroup.flatMap(AudioEngineConfiguration.group)
       configuration.httpHost = listen.host
       configuration.httpPort = listen.port
       configuration.mediaRootPath = mediaRoot

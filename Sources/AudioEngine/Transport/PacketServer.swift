@@ -9,6 +9,7 @@ package final class PacketServer: Sendable {
   private static let maximumConnections = 32
 
   private let path: String
+  private let group: gid_t?
   private let descriptor: Int32
   private let bufferByteCount: Int
   private let pacer: Pacer
@@ -19,18 +20,20 @@ package final class PacketServer: Sendable {
 
   /// Makes the socket, mode 0600, in a folder made if need be.
   ///
+  /// - Parameter group: whose processes may connect as well, the mode being 0660; nil for none.
   /// - Throws: `internal`, naming the path and what to do, where another engine has it or it cannot be made.
   package init(
-    path: String, bufferByteCount: Int, pacer: Pacer, handler: CommandHandler, refusals: RefusalLog,
-    logger: Logger
+    path: String, group: gid_t?, bufferByteCount: Int, pacer: Pacer, handler: CommandHandler,
+    refusals: RefusalLog, logger: Logger
   ) throws(ErrorReport) {
     self.path = path
+    self.group = group
     self.bufferByteCount = bufferByteCount
     self.pacer = pacer
     self.handler = handler
     self.refusals = refusals
     self.logger = logger
-    descriptor = try Self.listen(on: path)
+    descriptor = try Self.listen(on: path, group: group)
   }
 
   deinit { close(descriptor) }
@@ -61,7 +64,8 @@ package final class PacketServer: Sendable {
   private func admit(_ accepted: Int32) {
     let connection = RouterConnection(descriptor: accepted, bufferByteCount: bufferByteCount)
     let user = antiphon_peer_user(accepted)
-    guard user == Int64(geteuid()) else {
+    let isInGroup = group.map { antiphon_peer_is_in_group(accepted, $0) } ?? false
+    guard user == Int64(geteuid()) || isInGroup else {
       logger.warning("a peer of user \(user) was refused on \(path): this engine runs as \(geteuid())")
       return
     }
@@ -111,7 +115,7 @@ package final class PacketServer: Sendable {
         Inquiry(.router(connection.id), requestID: error.requestID)))
   }
 
-  private static func listen(on path: String) throws(ErrorReport) -> Int32 {
+  private static func listen(on path: String, group: gid_t?) throws(ErrorReport) -> Int32 {
     func failure(_ what: String, hint: String) -> ErrorReport {
       ErrorReport(.internal, "the socket \(path) \(what)", hint: hint)
     }
@@ -122,7 +126,10 @@ package final class PacketServer: Sendable {
       throw failure("has a path over \(capacity - 1) bytes", hint: "give a shorter one to --socket")
     }
     withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
-    if let slash = path.lastIndex(of: "/"), slash > path.startIndex { mkdir(String(path[..<slash]), 0o700) }
+    if let slash = path.lastIndex(of: "/"), slash > path.startIndex {
+      let folder = String(path[..<slash])
+      if mkdir(folder, 0o700) == 0, let group { _ = share(folder, with: group, mode: 0o750) }
+    }
 
     let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
     let length = socklen_t(MemoryLayout<sockaddr_un>.size)
@@ -148,10 +155,24 @@ package final class PacketServer: Sendable {
     let isBound = withAddress(bind)
     let reason = errorText(errno)
     umask(mask)
+    // Before anyone can connect.
+    if isBound, let group, !share(path, with: group, mode: 0o660) {
+      let reason = errorText(errno)
+      close(descriptor)
+      unlink(path)
+      throw failure(
+        "cannot be given to the group \(group): \(reason)", hint: "run the engine as a member of it")
+    }
     guard isBound, Glibc.listen(descriptor, 16) == 0 else {
       close(descriptor)
       throw failure("cannot be made: \(reason)", hint: "give a path in a folder you may write to --socket")
     }
     return descriptor
+  }
+
+  /// - Returns: false, with `errno`, where that is not allowed.
+  private static func share(_ path: String, with group: gid_t, mode: mode_t) -> Bool {
+    // The owner stays.
+    chown(path, uid_t.max, group) == 0 && chmod(path, mode) == 0
   }
 }

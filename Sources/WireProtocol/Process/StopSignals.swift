@@ -25,6 +25,7 @@ public enum StopSignals {
         withExtendedLifetime(source) {}
         guard !isStopping.exchange(true, ordering: .relaxed) else { return }
         logger.info("stopping")
+        ServiceManager.own.stopping()
         endInTime(logger)
         Task { await stop() }
       }

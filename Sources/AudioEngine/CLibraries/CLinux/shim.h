@@ -9,6 +9,7 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
@@ -22,6 +23,21 @@ static inline int64_t antiphon_peer_user(int fd) {
   socklen_t length = sizeof credentials;
   if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0) return -1;
   return credentials.uid;
+}
+// Whether the process at the other end of a Unix socket was in the group when it connected: as its own or as one of
+// 64 further ones (SO_PEERGROUPS, Linux 4.13; one that has more is not).
+static inline bool antiphon_peer_is_in_group(int fd, uint32_t group) {
+  struct { int32_t pid; uint32_t uid; uint32_t gid; } credentials;
+  socklen_t length = sizeof credentials;
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0) return false;
+  if (credentials.gid == group) return true;
+  uint32_t groups[64];
+  length = sizeof groups;
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &length) != 0) return false;
+  for (socklen_t index = 0; index < length / sizeof *groups; index++) {
+    if (groups[index] == group) return true;
+  }
+  return false;
 }
 static inline int antiphon_eventfd(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
 // Wakes of the calling thread are not delayed to be merged with others (prctl(2)).

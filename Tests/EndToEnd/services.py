@@ -1,0 +1,21 @@
+"""What deploy/install installs, and running what tells of it."""
+
+import os
+import subprocess
+
+from processes import ROOT
+
+UNITS = ROOT / "deploy" / "systemd"
+SERVICES = ("antiphon-engine.service", "antiphon-router.service")
+BOT = "antiphon-bot.service"
+
+
+def run(*command: object, status: int = 0, **environment: str) -> str:
+    """What it printed, errors included."""
+    words = [str(word) for word in command]
+    done = subprocess.run(
+        words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120,
+        env=os.environ | environment,
+    )  # fmt: skip
+    assert done.returncode == status, f"{' '.join(words)}: status {done.returncode}\n{done.stdout}"
+    return done.stdout

@@ -1,0 +1,183 @@
+"""deploy/install into a folder: what is put where, upgraded, taken back and removed."""
+
+import os
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from processes import ROOT
+from services import BOT, SERVICES, UNITS, run
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory, light):
+    """A folder with version 1.0, to be copied."""
+    root = tmp_path_factory.mktemp("first") / "image"
+    install(root, light, "1.0")
+    return root
+
+
+@pytest.fixture
+def folder(tmp_path, first):
+    """A folder with version 1.0."""
+    return shutil.copytree(first, tmp_path / "image", symlinks=True)
+
+
+def install(root: Path, binaries: Path, version: str, status: int = 0) -> str:
+    arguments = ("--root", root, "--binaries", binaries, "--version", version)
+    return run(ROOT / "deploy/install", *arguments, status=status)
+
+
+def version(root: Path, link: str = "current") -> str:
+    return os.readlink(root / "opt/antiphon" / link).removeprefix("versions/")
+
+
+def versions(root: Path) -> set[str]:
+    return {path.name for path in (root / "opt/antiphon/versions").iterdir()}
+
+
+def write_state(path: Path, *migrations: str, note: str = "") -> None:
+    """A state as a Router of these migrations leaves it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE grdb_migrations (identifier TEXT NOT NULL PRIMARY KEY)")
+        database.executemany("INSERT INTO grdb_migrations VALUES (?)", [(name,) for name in migrations])
+        database.execute("CREATE TABLE note (text TEXT)")
+        database.execute("INSERT INTO note VALUES (?)", (note,))
+
+
+def read_note(path: Path) -> str:
+    with sqlite3.connect(path) as database:
+        return database.execute("SELECT text FROM note").fetchone()[0]
+
+
+def test_everything_is_at_its_place(folder):
+    current = folder / "opt/antiphon/current"
+    assert run(current / "AudioEngine", "--version") == run(current / "Router", "--version")
+    for resource in (
+        "antiphon_AudioEngineCore.resources/extraction_worker.py",
+        "antiphon_RouterCore.resources/Resources/index.html",
+        "antiphon_RouterCore.resources/openapi.yaml",
+    ):
+        assert (current / resource).is_file(), resource
+    for unit in (*SERVICES, BOT, "antiphon.target"):
+        assert (folder / "usr/local/lib/systemd/system" / unit).read_text() == (UNITS / unit).read_text()
+    assert "g antiphon" in (folder / "usr/local/lib/sysusers.d/antiphon.conf").read_text()
+    assert sorted(os.listdir(folder / "srv/antiphon/media/samples"))
+    assert (folder / "etc/antiphon/router.env").stat().st_mode & 0o777 == 0o600
+    # For the services' users.
+    for path in (current / "AudioEngine", current / "Router", folder / "opt/antiphon/versions/1.0"):
+        assert path.stat().st_mode & 0o777 == 0o755, path
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd-analyze (Debian's systemd)")
+def test_systemd_understands_the_installed_units(folder):
+    # With systemd's own units, on which these depend.
+    shutil.copytree("/lib/systemd/system", folder / "lib/systemd/system", symlinks=True)
+    # The bot is only installed where it is asked for.
+    bot = folder / "opt/antiphon/bot/bin/antiphon-bot"
+    bot.parent.mkdir(parents=True)
+    bot.touch(0o755)
+    # What it does not know it says, and goes on.
+    said = run("systemd-analyze", "verify", f"--root={folder}", "--man=no", *SERVICES, BOT, "antiphon.target")
+    assert "antiphon" not in said, said
+
+
+def test_the_same_version_again_changes_nothing(folder, light):
+    (folder / "etc/antiphon/router.env").write_text("ANTIPHON_ROUTER_LISTEN=127.0.0.1:8081\n")
+    install(folder, light, "1.0")
+    assert versions(folder) == {"1.0"} and not (folder / "opt/antiphon/previous").is_symlink()
+    assert "8081" in (folder / "etc/antiphon/router.env").read_text(), "the operator's settings were written over"
+
+
+def test_other_files_of_the_same_name_are_another_version(folder, light, tmp_path):
+    changed = tmp_path / "changed"
+    shutil.copytree(light, changed)
+    (changed / "antiphon_RouterCore.resources/openapi.yaml").write_text("changed")
+    install(folder, changed, "1.0")
+    assert version(folder) == "1.0+2" and version(folder, "previous") == "1.0"
+
+
+def test_three_versions_are_kept(folder, light):
+    for name in ("1.1", "1.2", "1.3"):
+        install(folder, light, name)
+    assert versions(folder) == {"1.1", "1.2", "1.3"}
+    assert version(folder) == "1.3" and version(folder, "previous") == "1.2"
+
+
+def test_rolling_back_loses_nothing_where_the_state_has_kept_its_form(folder, light):
+    state = folder / "var/lib/private/antiphon/router.sqlite"
+    write_state(state, "queues", note="of 1.0")
+    install(folder, light, "1.1")
+    assert read_note(folder / "var/backups/antiphon/1.0/router.sqlite") == "of 1.0"
+    assert (folder / "var/backups/antiphon").stat().st_mode & 0o777 == 0o700
+    write_state(state, "queues", note="of 1.1")
+    said = run(ROOT / "deploy/install", "--root", folder, "--roll-back")
+    assert "nothing is lost" in said and read_note(state) == "of 1.1"
+    assert version(folder) == "1.0" and version(folder, "previous") == "1.1"
+
+
+def test_rolling_back_restores_the_state_that_the_older_version_can_read(folder, light):
+    state = folder / "var/lib/private/antiphon/router.sqlite"
+    write_state(state, "queues", note="of 1.0")
+    install(folder, light, "1.1")
+    write_state(state, "queues", "later", note="of 1.1")
+    state.with_name("router.sqlite-wal").touch()
+    said = run(ROOT / "deploy/install", "--root", folder, "--roll-back")
+    assert "1.0 cannot read the state that 1.1 leaves" in said and "is lost" in said, said
+    assert read_note(state) == "of 1.0" and not state.with_name("router.sqlite-wal").exists()
+    assert read_note(folder / "var/backups/antiphon/1.1/router.sqlite") == "of 1.1"
+    # And forth: what the older one has left is for the newer one to bring up to date.
+    write_state(state, "queues", note="of 1.0, later")
+    run(ROOT / "deploy/install", "--root", folder, "--roll-back")
+    assert version(folder) == "1.1" and read_note(state) == "of 1.0, later"
+
+
+def test_without_a_copy_of_the_state_nothing_is_changed(folder, light):
+    write_state(folder / "var/lib/private/antiphon/router.sqlite", "queues")
+    (folder / "var/backups").write_text("no folder")
+    assert "could not be copied" in install(folder, light, "1.1", status=1)
+    assert version(folder) == "1.0"
+
+
+def test_what_cannot_work_is_refused_before_anything_changes(folder, light, tmp_path):
+    broken = tmp_path / "broken"
+    shutil.copytree(light, broken)
+    (broken / "Router").write_text("#!/bin/sh\nexit 3\n")
+    said = install(folder, broken, "1.1", status=1)
+    assert "Router does not run on this machine" in said and version(folder) == "1.0", said
+    (broken / "Router").unlink()
+    assert "has no Router" in install(folder, broken, "1.1", status=1)
+    assert versions(folder) <= {"1.0", ".staged"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["--nonsense"], "--nonsense"),
+        (["--version"], "--version needs a value"),
+        (["--version", "../../etc"], "--version is up to 64 letters"),
+        (["--binaries", "/nonexistent"], "--binaries: there is no folder"),
+        (["--roll-back"], "no version of before"),
+        (["--purge"], "--purge goes with --uninstall"),
+        (["--roll-back", "--uninstall"], "do not go together"),
+        (["--ready-seconds", "soon"], "--ready-seconds is a number"),
+    ],
+)
+def test_a_wrong_option_is_named(tmp_path, arguments, named):
+    said = run(ROOT / "deploy/install", "--root", tmp_path, *arguments, status=1)
+    assert named in said and len(said.splitlines()) <= 3, said
+
+
+def test_uninstalling_leaves_what_is_the_operators(folder):
+    write_state(folder / "var/lib/private/antiphon/router.sqlite", "queues")
+    (folder / "srv/antiphon/media/song.opus").touch()
+    run(ROOT / "deploy/install", "--root", folder, "--uninstall")
+    assert not (folder / "opt/antiphon").exists() and not list((folder / "usr/local").rglob("*antiphon*.*"))
+    assert (folder / "var/lib/private/antiphon/router.sqlite").exists() and (folder / "etc/antiphon").exists()
+    run(ROOT / "deploy/install", "--root", folder, "--uninstall", "--purge")
+    assert os.listdir(folder / "srv/antiphon/media") == ["song.opus"]
+    assert not (folder / "var/lib/private/antiphon").exists() and not (folder / "etc/antiphon").exists()

@@ -1,0 +1,255 @@
+"""deploy/systemd: how little the units may do, and that a real systemd installs and runs them as it is meant."""
+
+import re
+import shutil
+
+import pytest
+
+from machine import SOURCE, Machine, NoMachineError
+from processes import ROOT
+from services import BOT, SERVICES, UNITS, run
+
+#: systemd's measure of what a unit may do: 0 is nothing, 10 everything.
+EXPOSURE_LIMIT = 2.0
+
+needs_analyze = pytest.mark.skipif(
+    shutil.which("systemd-analyze") is None, reason="there is no systemd-analyze (Debian's systemd)"
+)
+
+
+@needs_analyze
+@pytest.mark.parametrize("unit", [*SERVICES, BOT])
+def test_a_unit_may_do_little(unit):
+    table = run("systemd-analyze", "security", "--offline=true", "--no-pager", UNITS / unit)
+    exposure = float(re.search(rf"exposure level for {unit}: ([\d.]+)", table)[1])
+    assert exposure < EXPOSURE_LIMIT, table
+
+
+@needs_analyze
+def test_the_measure_sees_what_is_taken_away(tmp_path):
+    weak = tmp_path / "weak.service"
+    kept = [
+        line
+        for line in (UNITS / SERVICES[0]).read_text().splitlines()
+        if not line.startswith(("SystemCall", "Restrict", "CapabilityBoundingSet"))
+    ]
+    weak.write_text("\n".join(kept))
+    table = run("systemd-analyze", "security", "--offline=true", "--no-pager", weak)
+    assert float(re.search(r"exposure level for weak.service: ([\d.]+)", table)[1]) > EXPOSURE_LIMIT, table
+
+
+# MARK: With a real systemd
+
+
+@pytest.fixture(scope="module")
+def machine(light):
+    """A machine of the tests' own, on which nothing is installed yet."""
+    machine = Machine(binaries=light)
+    try:
+        try:
+            machine.start()
+        except NoMachineError as error:
+            pytest.skip(f"no machine of its own can be had here: {error}")
+        yield machine
+    finally:
+        machine.close()
+
+
+INSTALL = f"{SOURCE}/deploy/install"
+ADDRESS = "http://127.0.0.1:8080"
+
+
+@pytest.fixture(scope="module")
+def installed(machine):
+    done = machine.run(INSTALL, "--binaries", "/binaries", "--version", "1.0", "--no-yt-dlp", check=False)
+    assert done.returncode == 0, f"{done.stdout}{done.stderr}{machine.journal()}"
+    assert f"version 1.0 runs: {ADDRESS}/" in done.stderr, done.stderr
+    return machine
+
+
+def main_pid(machine: Machine, unit: str) -> str:
+    return machine.show(unit, "MainPID")
+
+
+def wait_until(machine: Machine, condition: str) -> None:
+    """Until the shell says that it is so."""
+    done = machine.run("timeout", "60", "sh", "-c", f"until {condition}; do sleep 0.1; done", check=False)
+    assert done.returncode == 0, f"not so after 60 s: {condition}\n{machine.journal()}"
+
+
+READY = f"curl -fsS -o /dev/null {ADDRESS}/ready 2> /dev/null"
+
+
+def assert_it_plays(machine: Machine) -> None:
+    """From the engine's file to a player of the Router's."""
+    play = ("-fsS", "-X", "POST", "-d", '{"url": "media:samples/Versicle.wav", "loop": true}')
+    machine.run("curl", *play, f"{ADDRESS}/api/v1/sessions/hall/play")
+    command = f"curl -sN --max-time 3 {ADDRESS}/listen/hall.ogg | ffmpeg -v error -i - -af volumedetect -f null -"
+    heard = machine.run("sh", "-c", f"{command.replace('-v error', '-nostats')} 2>&1").stdout
+    loudest = float(re.search(r"max_volume: (-?[\d.]+) dB", heard)[1])
+    assert loudest > -30, heard
+
+
+def test_installed_it_plays(installed):
+    """Through the socket that two users share, and through both sandboxes."""
+    assert_it_plays(installed)
+    for unit in SERVICES:
+        assert installed.show(unit, "ActiveState") == "active" and installed.show(unit, "NRestarts") == "0"
+        assert installed.show(unit, "StatusText").startswith("listening on http://127.0.0.1:")
+
+
+def test_each_runs_with_nothing_to_lose(installed):
+    users = set()
+    for unit in SERVICES:
+        status = installed.run("cat", f"/proc/{main_pid(installed, unit)}/status").stdout
+        fields = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
+        assert int(fields["CapEff"], 16) == int(fields["CapBnd"], 16) == 0, fields
+        assert fields["NoNewPrivs"] == "1" and fields["Seccomp"] == "2", fields
+        users.add(fields["Uid"].split()[0])
+        inside = ("nsenter", f"--target={main_pid(installed, unit)}", "--mount")
+        for path in ("/opt/antiphon", "/etc", "/usr", "/srv/antiphon/media"):
+            assert installed.run(*inside, "touch", f"{path}/x", check=False).returncode != 0, f"{unit} can write {path}"
+        assert installed.run(*inside, "ls", "/root", check=False).stdout == ""
+    # One each, and neither is root: the one that reads strangers' files cannot reach the other's secrets.
+    assert len(users) == 2 and "0" not in users
+    assert (
+        installed.run("stat", "-c", "%U %G %a", "/run/antiphon/engine.sock").stdout == "antiphon-engine antiphon 660\n"
+    )
+    assert (
+        installed.run("stat", "-c", "%U %a", "/var/lib/private/antiphon/router.sqlite").stdout
+        == "antiphon-router 600\n"
+    )
+
+
+@pytest.mark.parametrize("unit", SERVICES)
+def test_one_that_hangs_is_started_again(installed, unit):
+    overrides = f"/etc/systemd/system/{unit}.d"
+    # A process that is stopped does not even abort: it is killed a second later.
+    fast = "[Service]\\nWatchdogSec=5s\\nTimeoutAbortSec=1s\\n"
+    installed.run("sh", "-c", f"mkdir -p {overrides} && printf '{fast}' > {overrides}/fast.conf")
+    installed.run("systemctl", "daemon-reload")
+    installed.run("systemctl", "restart", unit)
+    wait_until(installed, READY)
+    installed.run("kill", "-STOP", main_pid(installed, unit))
+    wait_until(installed, f'[ "$(systemctl show -P NRestarts {unit})" -ge 1 ] && {READY}')
+    wait_until(installed, f"journalctl --quiet --unit={unit} --grep='Watchdog timeout' > /dev/null")
+    other = next(name for name in SERVICES if name != unit)
+    assert installed.show(other, "ActiveState") == "active"
+    installed.run("sh", "-c", f"rm -r {overrides} && systemctl daemon-reload && systemctl restart {unit}")
+    wait_until(installed, READY)
+
+
+@pytest.mark.parametrize("unit", SERVICES)
+def test_one_that_is_killed_is_started_again(installed, unit):
+    before = main_pid(installed, unit)
+    installed.run("kill", "-KILL", before)
+    wait_until(installed, f'[ "$(systemctl show -P MainPID {unit})" -gt {before} ] && {READY}')
+
+
+def test_a_setting_that_cannot_be_used_is_not_tried_for_ever(installed):
+    installed.run("sh", "-c", "echo ANTIPHON_ENGINE_MAX_WORKERS=many >> /etc/antiphon/engine.env")
+    installed.run("systemctl", "restart", SERVICES[0], check=False)
+    wait_until(installed, f"systemctl is-failed --quiet {SERVICES[0]}")
+    assert installed.show(SERVICES[0], "NRestarts") == "0"
+    assert "ANTIPHON_ENGINE_MAX_WORKERS in the environment" in installed.journal()
+    installed.run("sh", "-c", "sed -i '$d' /etc/antiphon/engine.env && systemctl start antiphon-engine")
+    wait_until(installed, READY)
+
+
+def test_secrets_come_as_credentials(installed):
+    secret, settings = "/etc/credstore/antiphon.token-secret", "/etc/antiphon/router.env"
+    installed.run("mkdir", "-p", "-m", "0700", "/etc/credstore")
+    installed.run("/opt/antiphon/current/Router", "token", "secret", secret)
+    # As the comment in the file tells.
+    installed.run("sed", "-i", "s/^#\\(ANTIPHON_ROUTER_TOKEN_SECRET_FILE=\\)/\\1/", settings)
+    installed.run("systemctl", "restart", SERVICES[1])
+    wait_until(installed, READY)
+    sessions = f"{ADDRESS}/api/v1/sessions"
+    ask = ("curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", sessions)
+    assert installed.run(*ask).stdout == "401"
+    token = installed.run(
+        "/opt/antiphon/current/Router", "token", "create", "--session", "*", "--scope", "listen", "--expires", "1h",
+        "--token-secret-file", secret,
+    ).stdout.strip()  # fmt: skip
+    assert installed.run(*ask, "-H", f"Authorization: Bearer {token}").stdout == "200"
+    installed.run("rm", secret)
+    installed.run("sed", "-i", "s/^\\(ANTIPHON_ROUTER_TOKEN_SECRET_FILE=\\)/#\\1/", settings)
+    installed.run("systemctl", "restart", SERVICES[1])
+    wait_until(installed, READY)
+
+
+def test_the_tuning_of_the_guide_works(installed):
+    """What it proposes to take away is not needed."""
+    blocks = re.findall(r"^```ini\n(.*?)^```$", (ROOT / "docs/services.md").read_text(), re.MULTILINE | re.DOTALL)
+    assert len(blocks) == len(SERVICES)
+    for unit, block in zip(SERVICES, blocks, strict=True):
+        (installed.root / f"etc/systemd/system/{unit}.d").mkdir(parents=True, exist_ok=True)
+        (installed.root / f"etc/systemd/system/{unit}.d/guide.conf").write_text(block)
+    installed.run("systemctl", "daemon-reload")
+    installed.run("systemctl", "restart", "antiphon.target")
+    wait_until(installed, READY)
+    assert installed.show(SERVICES[0], "MemoryMax") == str(2 << 30)
+    assert installed.show(SERVICES[0], "MemoryDenyWriteExecute") == "yes"
+    assert_it_plays(installed)
+    for unit in SERVICES:
+        shutil.rmtree(installed.root / f"etc/systemd/system/{unit}.d")
+    installed.run("systemctl", "daemon-reload")
+    installed.run("systemctl", "restart", "antiphon.target")
+    wait_until(installed, READY)
+
+
+def test_both_are_upgraded_and_rolled_back_together(installed):
+    assert_it_plays(installed)
+    add = ("-fsS", "-o", "/dev/null", "-X", "POST", "-d", '{"url": "media:samples/Response.wav"}')
+    for _ in range(2):
+        installed.run("curl", *add, f"{ADDRESS}/api/v1/sessions/kept/queue")
+    done = installed.run(INSTALL, "--binaries", "/binaries", "--version", "1.1", "--no-yt-dlp")
+    assert f"version 1.1 runs (before: 1.0): {ADDRESS}/" in done.stderr, done.stderr
+    for unit in SERVICES:
+        program = installed.run("readlink", f"/proc/{main_pid(installed, unit)}/exe").stdout
+        assert program.startswith("/opt/antiphon/versions/1.1/"), program
+    queue = installed.run("curl", "-fsS", f"{ADDRESS}/api/v1/sessions/kept/queue").stdout
+    assert "Response.wav" in queue, "the queue did not outlive the upgrade"
+    # What assert_it_plays has begun goes on by itself.
+    wait_until(installed, f'curl -fsS {ADDRESS}/api/v1/sessions/hall | grep -q \'"state":"streaming"\'')
+
+    # As a Router of later would leave it: this one refuses it.
+    future = "INSERT INTO grdb_migrations VALUES ('of-the-future')"
+    change = (
+        f"import sqlite3; d = sqlite3.connect('/var/lib/antiphon/router.sqlite'); d.execute({future!r}); d.commit()"
+    )
+    installed.run("systemctl", "stop", SERVICES[1])
+    installed.run("python3", "-c", change)
+    done = installed.run(INSTALL, "--roll-back")
+    assert "1.0 cannot read the state that 1.1 leaves" in done.stderr and f"{ADDRESS}/" in done.stderr, done.stderr
+    for unit in SERVICES:
+        program = installed.run("readlink", f"/proc/{main_pid(installed, unit)}/exe").stdout
+        assert program.startswith("/opt/antiphon/versions/1.0/"), program
+    queue = installed.run("curl", "-fsS", f"{ADDRESS}/api/v1/sessions/kept/queue").stdout
+    assert "Response.wav" in queue, "the state of before is not back"
+
+
+def test_an_upgrade_that_fails_goes_back_by_itself(installed):
+    """It runs where it is asked for its version, and not where it is to serve."""
+    installed.run("sh", "-c", "cp -r /binaries /tmp/bad && rm /tmp/bad/Router")
+    router = (
+        '#!/bin/sh\n[ "$1" = --version ] && exec /binaries/Router --version\necho "this one is broken" >&2\nexit 3\n'
+    )
+    installed.run("sh", "-c", f"printf %s '{router}' > /tmp/bad/Router && chmod 755 /tmp/bad/Router")
+    before = installed.run("readlink", "/opt/antiphon/previous", check=False).stdout
+    done = installed.run(
+        INSTALL, "--binaries", "/tmp/bad", "--version", "2.0", "--no-yt-dlp", "--ready-seconds", "10", check=False
+    )
+    assert done.returncode == 1, done.stderr
+    for words in ("2.0 is not ready", "this one is broken", "going back to 1.0", "version 1.0 is current"):
+        assert words in done.stderr, done.stderr
+    wait_until(installed, READY)
+    assert installed.run("readlink", "/opt/antiphon/current").stdout == "versions/1.0\n"
+    assert installed.run("readlink", "/opt/antiphon/previous", check=False).stdout == before
+
+
+def test_uninstalled_nothing_runs(installed):
+    installed.run(INSTALL, "--uninstall", "--purge")
+    for unit in SERVICES:
+        assert installed.show(unit, "LoadState") == "not-found"
+    assert installed.run("ls", "/opt/antiphon", "/var/lib/antiphon", "/etc/antiphon", check=False).stdout == ""
