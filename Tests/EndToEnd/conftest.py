@@ -1,6 +1,7 @@
 """What the tests share. Every module that plays something has an engine and a router of its own."""
 
 import itertools
+import os
 import re
 import shutil
 from pathlib import Path
@@ -14,11 +15,15 @@ from fake_discord import FakeDiscord
 from inbox import assert_unbroken
 from media import OGG_OPUS, MediaFolder, tone_clip
 from opus import FRAME, decode
-from processes import BINARIES, Antiphon, Server
+from processes import BINARIES, ROOT, Antiphon, Server
 from services import run
 from signals import AMPLITUDE
 from tab import chromium
 from tokens import Mint
+
+#: deploy/test puts there what would start a service if it were installed.
+TOOLS = ROOT / ".build" / "tools" / "usr"
+os.environ["PATH"] = os.pathsep.join([os.environ["PATH"], "/usr/sbin", "/sbin", f"{TOOLS}/sbin", f"{TOOLS}/bin"])
 
 #: Plays on while other things go wrong.
 REFERENCE = tone_clip(523, 120, OGG_OPUS)

@@ -115,7 +115,7 @@ class ReverseProxy:
 
 
 def is_there(kind: str) -> bool:
-    return shutil.which(kind, path="/usr/sbin:/usr/bin:/sbin:/bin") is not None
+    return shutil.which(kind) is not None
 
 
 def make_certificate(folder: Path) -> None:

@@ -10,6 +10,7 @@ import discord
 import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from discord.gateway import DiscordVoiceWebSocket
+
 from fake_discord import FakeDiscord, Guild, Permission, VoiceConnection
 from fake_discord.in_process import Client, logged_in
 from fake_discord.rtp import decrypt

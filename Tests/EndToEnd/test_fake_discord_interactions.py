@@ -6,6 +6,7 @@ import enum
 import discord
 import pytest
 from discord import app_commands
+
 from fake_discord import FakeDiscord, Guild, Permission
 from fake_discord.in_process import Client, logged_in
 

@@ -12,7 +12,8 @@ extension PacerLoop {
 
   /// - Parameter timelineID: of what played when it was asked for.
   func joined(
-    _ id: SessionID, _ timelineID: ObjectIdentifier, _ result: Result<Performing, ErrorReport>, _ inquiry: Inquiry
+    _ id: SessionID, _ timelineID: ObjectIdentifier, _ result: Result<Performing, ErrorReport>,
+    _ inquiry: Inquiry
   ) {
     switch result {
     case .success(let performing) where sessions[id].map { ObjectIdentifier($0.lease.timeline) } == timelineID:

@@ -62,7 +62,9 @@ struct NoteGroup<Sound: SoundGenerator> {
     if count > 3 { notes[first + 3].lowPass = filters.3 }
   }
 
-  private func own(_ scratch: Samples, _ index: Int) -> Samples { scratch.moved(index * Self.scratchDistance) }
+  private func own(_ scratch: Samples, _ index: Int) -> Samples {
+    scratch.moved(index * Self.scratchDistance)
+  }
 
   private func spanOf(_ index: Int, at position: Int, _ span: Span) -> Span {
     // A note that began within the control block has had its settings since then.

@@ -183,7 +183,9 @@ struct Reverb: ~Copyable {
         let copied = min(newEnd, Self.mirroredCount) - end
         (start + Self.lineCount + end).update(from: start + end, count: copied)
       }
-      if newEnd > Self.lineCount { start.update(from: start + Self.lineCount, count: newEnd - Self.lineCount) }
+      if newEnd > Self.lineCount {
+        start.update(from: start + Self.lineCount, count: newEnd - Self.lineCount)
+      }
     }
     end = newEnd & (Self.lineCount - 1)
   }

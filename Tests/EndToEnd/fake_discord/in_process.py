@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 import aiohttp
 import discord
 from discord import app_commands
+
 from inbox import PATIENCE_SECONDS
 
 from .launch import point_at

@@ -48,7 +48,8 @@ class AntiphonBot(discord.Client):
     def router_http(self) -> aiohttp.ClientSession:
         """For everything that goes to the Router."""
         if self._http is None:
-            self._http = aiohttp.ClientSession()
+            # A connection a server, and not the 100 that are usual.
+            self._http = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0))
         return self._http
 
     def player(self, guild_id: int) -> GuildPlayer:
