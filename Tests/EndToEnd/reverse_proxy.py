@@ -75,7 +75,7 @@ class ReverseProxy:
             f"daemon off; pid {self._folder}/pid; {user}\nevents {{}}\n"
             f"http {{ access_log off;\n{folders}\n{servers} }}\n"
         )
-        return ["nginx", "-e", f"{self._folder}/log", "-p", str(self._folder), "-c", f"{self._folder}/nginx.conf"]
+        return [shutil.which("nginx"), "-e", f"{self._folder}/log", "-p", str(self._folder), "-c", f"{self._folder}/nginx.conf"]
 
     def _caddy(self) -> list[str]:
         sites = replaced(
@@ -86,7 +86,7 @@ class ReverseProxy:
         # It would wait for streams that never end.
         options = "admin off\nauto_https disable_redirects\ngrace_period 1s"
         (self._folder / "Caddyfile").write_text(f"{{\n{options}\n}}\n{sites}")
-        return ["caddy", "run", "--adapter", "caddyfile", "--config", f"{self._folder}/Caddyfile"]
+        return [shutil.which("caddy"), "run", "--adapter", "caddyfile", "--config", f"{self._folder}/Caddyfile"]
 
     def __enter__(self) -> "ReverseProxy":
         with (self._folder / "log").open("ab") as log:
