@@ -75,7 +75,15 @@ class ReverseProxy:
             f"daemon off; pid {self._folder}/pid; {user}\nevents {{}}\n"
             f"http {{ access_log off;\n{folders}\n{servers} }}\n"
         )
-        return [shutil.which("nginx"), "-e", f"{self._folder}/log", "-p", str(self._folder), "-c", f"{self._folder}/nginx.conf"]
+        return [
+            shutil.which("nginx"),
+            "-e",
+            f"{self._folder}/log",
+            "-p",
+            str(self._folder),
+            "-c",
+            f"{self._folder}/nginx.conf",
+        ]
 
     def _caddy(self) -> list[str]:
         sites = replaced(
