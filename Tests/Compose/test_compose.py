@@ -217,7 +217,7 @@ def test_pages_have_what_they_need(stack):
     python = "/opt/yt-dlp/bin/python"
     program = "import ssl, sqlite3, yt_dlp, Cryptodome.Cipher.AES; yt_dlp.YoutubeDL({'quiet': True}); print('fine')"
     assert stack.execute("engine", python, "-I", "-c", program).stdout == "fine\n"
-    if "deno" in os.environ.get("YT_DLP_EXTRAS", "default"):
+    if "deno" in os.environ.get("YT_DLP_EXTRAS", "default,deno"):
         command = "echo 'console.log(6*7)' | HOME=/proc /opt/yt-dlp/bin/deno run --no-prompt -"
         assert stack.execute("engine", "bash", "-c", command).stdout == "42\n"
 
