@@ -323,4 +323,6 @@ def test_sizes(stack, capsys):
             f"\nover the base of {base / 1e6:.0f} MB: " + ", ".join(f"{name} {mb:.0f} MB" for name, mb in over.items())
         )
         print(f"KiB of {parts}")
-    assert over["engine"] + over["router"] < 300, over
+    # Where they are, so that they do not grow unnoticed; the goal is in docs/docker.md.
+    most = 400 if "deno" in os.environ.get("YT_DLP_EXTRAS", "default,deno") else 300
+    assert over["engine"] + over["router"] < most, over
