@@ -14,6 +14,13 @@ import Testing
       ),
       (
         [
+          "/proc/self/cgroup": "0::/music.slice/antiphon-engine.service\n",
+          "/sys/fs/cgroup/music.slice/antiphon-engine.service/cpu.max": "max 100000\n",
+          "/sys/fs/cgroup/music.slice/cpu.max": "75000 100000\n",
+        ], 0.75
+      ),
+      (
+        [
           "/proc/self/cgroup": "4:cpu,cpuacct:/docker/0123\n",
           "/sys/fs/cgroup/cpu/cpu.cfs_quota_us": "300000\n",
           "/sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n",

@@ -30,8 +30,8 @@ package struct CPUBudget: Sendable {
       quota: quota { try? String(contentsOfFile: $0, encoding: .utf8) })
   }
 
-  /// The quota of the control group, of version 2 as a container or a unit sees it, else of version 1 as a
-  /// container does.
+  /// The quota of the control group and of those it lies in, of version 2 as a container or a unit sees them, else
+  /// of version 1 as a container does.
   ///
   /// - Parameter contents: gives a file's text, or nil where there is none.
   package static func quota(contents: (String) -> String?) -> Double? {
@@ -39,11 +39,17 @@ package struct CPUBudget: Sendable {
     // Version 2's line is `0::PATH`.
     let group = contents("/proc/self/cgroup")?.split(separator: "\n").first { $0.hasPrefix("0::/") }?
       .dropFirst(3)
-    for folder in [group.map { root + $0 }, root].compactMap(\.self) {
-      if let text = contents(folder + "/cpu.max") { return ratio(text.split { $0.isWhitespace }) }
+    var names = group?.split(separator: "/") ?? []
+    var limits: [String] = []
+    repeat {
+      let folder = ([root[...]] + names).joined(separator: "/")
+      if let text = contents(folder + "/cpu.max") { limits.append(text) }
+    } while names.popLast() != nil
+    if limits.isEmpty {
+      let files = ["cpu.cfs_quota_us", "cpu.cfs_period_us"].compactMap { contents("\(root)/cpu/\($0)") }
+      limits = [files.joined(separator: " ")]
     }
-    let files = ["cpu.cfs_quota_us", "cpu.cfs_period_us"].compactMap { contents("\(root)/cpu/\($0)") }
-    return ratio(files.map { $0.filter { !$0.isWhitespace }[...] })
+    return limits.compactMap { ratio($0.split { $0.isWhitespace }) }.min()
   }
 
   /// Microseconds of CPU time and those of the period in which they are used; `max` and -1 are no limit.
