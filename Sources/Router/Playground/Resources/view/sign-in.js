@@ -44,7 +44,8 @@ export class SignIn {
     const access = await findAccess(token);
     button.disabled = false;
     if (!access.isKnown) {
-      this.#complain('The server does not accept this token: it has expired, or was made for another server.');
+      this.#complain(
+        'The server does not accept this token: it has expired, was made for another server, or was not copied whole.');
       this.#field.focus();
       return;
     }
