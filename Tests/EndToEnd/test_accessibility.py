@@ -190,7 +190,7 @@ async def test_a_repositorys_page_is_accessible(antiphon, browser, new_session, 
         await tab.button("Percussion").click()
         await expect(tab.button("Percussion")).to_have_attribute("aria-pressed", "false")
         await tab.button("Replay the week").click()
-        await expect(tab.page.locator("#week")).to_be_visible()
+        await expect(tab.page.locator("#week")).to_be_visible(timeout=60_000)
         await check("replaying, a voice silenced")
         await tab.button("Stop the replay").click()
         # Nothing moves but what is told to.

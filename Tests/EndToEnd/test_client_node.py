@@ -225,7 +225,7 @@ async def test_a_repeated_answer_does_not_turn_the_state_back(bot):
 
 
 async def test_nobody_waits_for_ever(mortal, media, installed):
-    async with node_bot(installed, mortal.router.url, "guild", patienceMs=500) as bot:
+    async with node_bot(installed, mortal.router.url, "guild", patienceMs=3_000) as bot:
         await bot.ask("start")
         mortal.engine.kill()
         await bot.wait_state("news", lambda state: not state["engineConnected"])

@@ -384,6 +384,6 @@ async def test_all_of_it_fits(antiphon, browser, repository, scheme, size):
             await tab.page.get_by_role("tab", name=panel).click()
             await tab.assert_fits(".top *, .stage *, .dock *, .shelves *")
         await tab.button("Replay the week").click()
-        await expect(tab.page.locator("#week")).to_be_visible()
+        await expect(tab.page.locator("#week")).to_be_visible(timeout=60_000)
         await tab.assert_fits(".dock *")
         await tab.button("Stop the replay").click()

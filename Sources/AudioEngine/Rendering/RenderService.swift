@@ -12,8 +12,9 @@ package final class RenderService: Sendable {
   package static let maximumQueuedRenderings = 64
   /// Askers of one rendering that may wait for it.
   private static let maximumWaiting = 256
-  /// Behind what plays and what is decoded.
-  private static let niceness: Int32 = 10
+  /// Behind what plays and what is decoded, but not so far that somebody who waits for a piece waits for ever on
+  /// a busy machine.
+  private static let niceness: Int32 = 5
 
   private struct State {
     var cache: RenderingCache

@@ -32,8 +32,11 @@ export class EventList {
   async load() {
     const page = await this.#ask({});
     if (!page) return null;
-    this.#list.replaceChildren(...page.events.map((music) => eventRow(music, Date.now())));
-    this.#show(page.total);
+    // What came while the answer was on its way is in none.
+    const newest = page.events[0]?.number ?? 0;
+    const later = [...this.#list.children].filter((row) => Number(row.dataset.number) > newest);
+    this.#list.replaceChildren(...later, ...page.events.map((music) => eventRow(music, Date.now())));
+    this.#show(page.total + later.length);
     return page.events[0] ?? null;
   }
 
