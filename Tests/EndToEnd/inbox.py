@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 #: How long anything that must happen may take. Generous: the machine can stand still for a second.
-PATIENCE_SECONDS = 15.0
+PATIENCE_SECONDS = 30.0
 
 Event = dict[str, Any]
 
