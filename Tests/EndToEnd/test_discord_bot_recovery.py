@@ -98,6 +98,49 @@ async def test_thrown_out(antiphon, stage):
         assert_plays(await stage.hear(100, since), 440)
 
 
+async def test_thrown_out_while_voice_reconnects(antiphon, stage):
+    """discord.py would come back by itself, and nobody could send the bot away."""
+    await stage.ask("play", query=SONG.url)
+    await stage.hear(50)
+    stage.fake.drop_voice(stage.guild, 1006)
+    stage.fake.kick_voice(stage.guild)
+    # Longer than discord.py waits before it reconnects.
+    await asyncio.sleep(3)
+    assert stage.voice.channel is None and stage.voice.handshakes == 1, "it is back uninvited"
+    await stage.ask("play", query=OTHER.url)
+    assert_plays(await stage.hear(100), 440)
+
+
+async def test_stopped_while_voice_reconnects(antiphon, stage, monkeypatch):
+    """It is sent away in the middle of a handshake that Discord answers only half, and can be called again."""
+    server = stage.fake.voice_server
+    admit, lost = server._admit, asyncio.Event()
+    await stage.ask("play", query=SONG.url)
+    await stage.hear(50)
+    with monkeypatch.context() as patch:
+        patch.setattr(server, "_admit", lambda guild: lost.set())
+        stage.fake.drop_voice(stage.guild, 1000)
+        await asyncio.wait_for(lost.wait(), 60)
+        await stage.ask("stop")
+        await stage.voice.wait_disconnected()
+    assert server._admit == admit
+    await asyncio.sleep(3)
+    assert stage.voice.channel is None, "it is back uninvited"
+    await stage.ask("play", query=OTHER.url)
+    assert_plays(await stage.hear(100), 700)
+
+
+async def test_in_a_channel_uninvited(antiphon, stage):
+    """Whatever has brought it there: it leaves."""
+    await stage.ask("play", query=SONG.url)
+    await stage.ask("stop")
+    await stage.voice.wait_disconnected()
+    stage.fake.voice_server.place(stage.guild, stage.guild.bot, stage.guild.channel("Other"))
+    await stage.voice.wait(lambda: stage.voice.channel is None, "leaving")
+    await stage.ask("play", query=OTHER.url)
+    assert_plays(await stage.hear(100), 700)
+
+
 async def test_left_alone(antiphon, tmp_path):
     async with stages(antiphon, tmp_path, "one", options=["--leave-after", "3"]) as (stage,):
         stage.move("anna", "Music")

@@ -80,8 +80,8 @@ class AntiphonBot(discord.Client):
         old, new = (state.channel.id if state.channel else None for state in (before, after))
         if self.user is None or member.id != self.user.id:
             player.member_moved(old, new)
-        elif new is not None and old is not None and new != old:
-            player.was_moved(new)
+        elif new is not None and new != old:
+            player.was_moved(old, new)
 
     async def on_guild_remove(self, guild: discord.Guild) -> None:
         if player := self._players.pop(guild.id, None):

@@ -129,10 +129,13 @@ class GuildPlayer:
         else:
             self.attend()
 
-    def was_moved(self, channel_id: int) -> None:
-        """Somebody has moved the bot itself."""
-        self.voice.moved_to(channel_id)
-        self.attend()
+    def was_moved(self, before: int | None, after: int) -> None:
+        """The bot itself is in another channel: somebody has moved it, or it has come by itself."""
+        if self.voice.channel_id is None:
+            self._spawn(self.voice.leave_unless_wanted())
+        elif before is not None:
+            self.voice.moved_to(after)
+            self.attend()
 
     def attend(self) -> None:
         """Does what follows from who is in the bot's channel now."""
