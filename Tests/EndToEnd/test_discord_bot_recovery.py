@@ -49,11 +49,16 @@ async def test_the_router_is_slow(mortal, tmp_path):
         await stage.ask("play", query=SONG.url)
         for command, options in (("pause", {}), ("queue", {})):
             os.kill(mortal.router.pid, signal.SIGSTOP)
+            asked = asyncio.create_task(stage.fake.invoke(stage.guild, stage.member("anna"), command, options))
+
+            async def is_deferred() -> bool:
+                return list(stage.fake.interactions.by_token.values())[-1].reply.kind == "deferred"
+
             try:
-                reply = await stage.fake.invoke(stage.guild, stage.member("anna"), command, options)
-                await reply.wait(lambda reply: reply.kind == "deferred", "a word meanwhile")
+                await until(is_deferred, "word meanwhile")
             finally:
                 os.kill(mortal.router.pid, signal.SIGCONT)
+            reply = await asked
             await reply.wait(lambda reply: reply.text, "words")
             assert reply.ephemeral == (command == "queue") and not reply.followups, reply
             assert reply.message.without_previews, reply
