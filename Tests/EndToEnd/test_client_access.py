@@ -5,13 +5,22 @@ from contextlib import asynccontextmanager
 
 import pytest
 from aiohttp import web
-from antiphon_client import AntiphonError, Session
+from antiphon_client import AntiphonError, Session, link
 
 from hearing import until
 from media import OGG_OPUS, tone_clip
 from voice import voice
 
 SONG = tone_clip(440, 120, OGG_OPUS)
+
+
+async def be_idle(socket: web.WebSocketResponse) -> None:
+    """What a Router without an engine says of a session without sound."""
+    idle = {"session_id": "s", "state": "idle"}
+    queue = {"tracks": [], "offset": 0, "total": 0, "loop": "off", "history_total": 0}
+    await socket.send_json({"type": "session", "session": idle, "queue": queue, "engine": {"connected": False}})
+    async for _ in socket:
+        pass
 
 
 @asynccontextmanager
@@ -142,11 +151,7 @@ async def test_a_router_that_is_full_for_now_is_tried_again():
         await socket.prepare(request)
         await socket.send_str("this is no JSON")
         await socket.send_json({"type": "status"})
-        idle = {"session_id": "s", "state": "idle"}
-        queue = {"tracks": [], "offset": 0, "total": 0, "loop": "off", "history_total": 0}
-        await socket.send_json({"type": "session", "session": idle, "queue": queue, "engine": {"connected": False}})
-        async for _ in socket:
-            pass
+        await be_idle(socket)
         return socket
 
     errors = []
@@ -158,3 +163,29 @@ async def test_a_router_that_is_full_for_now_is_tried_again():
         await session.close()
     assert errors[0] == {"code": "too_many_sessions", "message": "full", "hint": "wait"}
     assert asked[0].query["buffer_ms"] == "100" and asked[0].headers["Sec-WebSocket-Protocol"] == "antiphon.opus.v1"
+
+
+async def test_a_refusal_is_over_when_the_background_has_connected(monkeypatch):
+    """A proxy was there before its Router: who starts again is not told the old refusal."""
+    monkeypatch.setattr(link, "REFUSED_RETRY_SECONDS", 0.2)
+    is_up = False
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        if not is_up:
+            return web.Response(status=404)
+        socket = web.WebSocketResponse(protocols=["antiphon.opus.v1"])
+        await socket.prepare(request)
+        await be_idle(socket)
+        return socket
+
+    async with served(answer) as url:
+        session = Session(url, "s", patience=30)
+        for _ in range(2):
+            with pytest.raises(AntiphonError) as refused:
+                await session.start()
+            assert refused.value.code == "not_found", repr(refused.value)
+        is_up = True
+        await session.start()
+        assert session.state.connected
+        await session.start()
+        await session.close()

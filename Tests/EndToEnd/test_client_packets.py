@@ -213,15 +213,6 @@ def test_who_begins_to_take_late_hears_the_newest():
     assert buffer.take() == packet(100_000 - TARGET_PACKETS)
 
 
-def test_clear_fills_again():
-    buffer = PacketBuffer()
-    run(buffer, steady(1), until=900)
-    buffer.clear()
-    assert len(buffer) == 0
-    buffer.put(packet(1))
-    assert buffer.take() == SILENCE and buffer.counters.starved == 0, buffer.counters
-
-
 @pytest.mark.parametrize("target, maximum", [(0, 5), (6, 5), (-1, 20)])
 def test_a_target_that_cannot_be_is_refused(target, maximum):
     with pytest.raises(ValueError, match="target"):

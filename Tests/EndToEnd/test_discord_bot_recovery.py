@@ -1,12 +1,14 @@
 """What breaks below the Discord bot, and people who come and go: the sound goes on without a word from anybody."""
 
 import asyncio
+import os
+import signal
 
 import pytest
 from antiphon_client import SILENCE
 
 from client import OPUS, listen
-from discord_bot import OTHER, SONG, assert_plays, assert_rtp, stages
+from discord_bot import OTHER, SONG, assert_plays, assert_rtp, stages, until
 
 pytestmark = pytest.mark.usefixtures("songs")
 
@@ -38,6 +40,28 @@ async def test_the_router_is_away(mortal, tmp_path):
         mortal.router.start()
         await stage.ask("play", query=SONG.url)
         assert_plays(await stage.hear(100), 440)
+
+
+async def test_the_router_is_slow(mortal, tmp_path):
+    """Who asks sees that the bot is at it, and then an answer like any other: without previews of its links."""
+    async with stages(mortal, tmp_path, "one") as (stage,):
+        stage.move("anna", "Music")
+        await stage.ask("play", query=SONG.url)
+        for command, options in (("pause", {}), ("queue", {})):
+            os.kill(mortal.router.pid, signal.SIGSTOP)
+            asked = asyncio.create_task(stage.fake.invoke(stage.guild, stage.member("anna"), command, options))
+
+            async def is_deferred() -> bool:
+                return list(stage.fake.interactions.by_token.values())[-1].reply.kind == "deferred"
+
+            try:
+                await until(is_deferred, "word meanwhile")
+            finally:
+                os.kill(mortal.router.pid, signal.SIGCONT)
+            reply = await asked
+            await reply.wait(lambda reply: reply.text, "words")
+            assert reply.ephemeral == (command == "queue") and not reply.followups, reply
+            assert reply.message.without_previews, reply
 
 
 @pytest.mark.parametrize("code", [4006, 4009, 4015, 1006])
@@ -96,6 +120,54 @@ async def test_thrown_out(antiphon, stage):
         await stage.ask("play", query=OTHER.url)
         await stage.voice.wait_connected(2)
         assert_plays(await stage.hear(100, since), 440)
+
+
+async def test_thrown_out_while_voice_reconnects(antiphon, stage):
+    """discord.py would come back by itself, and nobody could send the bot away."""
+    await stage.ask("play", query=SONG.url)
+    await stage.hear(50)
+    stage.fake.drop_voice(stage.guild, 1006)
+
+    async def reconnects() -> bool:
+        return "Reconnecting in" in stage.bot.tail()
+
+    await until(reconnects, "attempt to reconnect")
+    stage.fake.kick_voice(stage.guild)
+    # Longer than discord.py waits before it reconnects.
+    await asyncio.sleep(3)
+    assert stage.voice.channel is None, "it is back uninvited"
+    await stage.ask("play", query=OTHER.url)
+    assert_plays(await stage.hear(100), 440)
+
+
+async def test_stopped_while_voice_reconnects(antiphon, stage, monkeypatch):
+    """It is sent away in the middle of a handshake that Discord answers only half, and can be called again."""
+    server = stage.fake.voice_server
+    admit, lost = server._admit, asyncio.Event()
+    await stage.ask("play", query=SONG.url)
+    await stage.hear(50)
+    with monkeypatch.context() as patch:
+        patch.setattr(server, "_admit", lambda guild: lost.set())
+        stage.fake.drop_voice(stage.guild, 1000)
+        await asyncio.wait_for(lost.wait(), 60)
+        await stage.ask("stop")
+        await stage.voice.wait_disconnected()
+    assert server._admit == admit
+    await asyncio.sleep(3)
+    assert stage.voice.channel is None, "it is back uninvited"
+    await stage.ask("play", query=OTHER.url)
+    assert_plays(await stage.hear(100), 700)
+
+
+async def test_in_a_channel_uninvited(antiphon, stage):
+    """Whatever has brought it there: it leaves."""
+    await stage.ask("play", query=SONG.url)
+    await stage.ask("stop")
+    await stage.voice.wait_disconnected()
+    stage.fake.voice_server.place(stage.guild, stage.guild.bot, stage.guild.channel("Other"))
+    await stage.voice.wait(lambda: stage.voice.channel is None, "leaving")
+    await stage.ask("play", query=OTHER.url)
+    assert_plays(await stage.hear(100), 700)
 
 
 async def test_left_alone(antiphon, tmp_path):

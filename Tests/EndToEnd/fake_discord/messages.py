@@ -13,6 +13,7 @@ from .snowflakes import snowflake
 if TYPE_CHECKING:
     from .server import FakeDiscord
 
+SUPPRESS_EMBEDS = 1 << 2
 EPHEMERAL = 1 << 6
 LOADING = 1 << 7
 
@@ -54,6 +55,11 @@ class Message:
     @property
     def ephemeral(self) -> bool:
         return self.flags & EPHEMERAL != 0
+
+    @property
+    def without_previews(self) -> bool:
+        """Whether links in it show nothing of where they lead to."""
+        return self.flags & SUPPRESS_EMBEDS != 0
 
     @property
     def loading(self) -> bool:

@@ -86,7 +86,6 @@ export class PacketBuffer {
   put(packet: Buffer): void;
   take(): Buffer;
   expect(sound: boolean): void;
-  clear(): void;
 }
 
 /** A 20 ms Opus packet without sound. */

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
-from typing import Any
+from pathlib import Path
 
 import aiohttp
 import discord
@@ -17,6 +16,7 @@ from .announcements import announce
 from .guild_player import GuildPlayer
 from .settings import Settings
 from .suggestions import Suggestions
+from .tasks import Tasks, guarded
 
 _log = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ class AntiphonBot(discord.Client):
         )
         self.suggestions = Suggestions()
         self._players: dict[int, GuildPlayer] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = Tasks("the bot")
         self._http: aiohttp.ClientSession | None = None
 
     @property
@@ -63,9 +63,9 @@ class AntiphonBot(discord.Client):
     async def setup_hook(self) -> None:
         commands.add_all(self)
         await self.tree.sync()
-        self._spawn(self._housekeeping())
+        self._tasks.spawn(self._housekeeping())
         if self.settings.health_file is not None:
-            self._spawn(self._report_health())
+            self._tasks.spawn(self._report_health(self.settings.health_file))
 
     async def on_ready(self) -> None:
         _log.info("connected to Discord as %s, in %d servers", self.user, len(self.guilds))
@@ -80,8 +80,8 @@ class AntiphonBot(discord.Client):
         old, new = (state.channel.id if state.channel else None for state in (before, after))
         if self.user is None or member.id != self.user.id:
             player.member_moved(old, new)
-        elif new is not None and old is not None and new != old:
-            player.was_moved(new)
+        elif new is not None and new != old:
+            player.was_moved(old, new)
 
     async def on_guild_remove(self, guild: discord.Guild) -> None:
         if player := self._players.pop(guild.id, None):
@@ -89,8 +89,7 @@ class AntiphonBot(discord.Client):
 
     async def stop(self) -> None:
         """Leaves every voice channel properly and disconnects; the music goes on for those who hear it elsewhere."""
-        for task in self._tasks:
-            task.cancel()
+        self._tasks.cancel()
         closing = [asyncio.create_task(player.close()) for player in self._players.values()]
         if closing:
             await asyncio.wait(closing, timeout=STOP_SECONDS)
@@ -100,25 +99,23 @@ class AntiphonBot(discord.Client):
 
     def _announce(self, player: GuildPlayer, event: Event) -> None:
         if self.settings.announce:
-            self._spawn(announce(self, player, event))
+            self._tasks.spawn(announce(self, player, event))
 
     async def _housekeeping(self) -> None:
         while True:
             await asyncio.sleep(HOUSEKEEPING_SECONDS)
             for player in list(self._players.values()):
-                await player.close_if_idle()
+                await guarded("housekeeping", player.close_if_idle())
 
-    async def _report_health(self) -> None:
-        assert self.settings.health_file is not None
+    async def _report_health(self, file: Path) -> None:
         while True:
             well = self.is_ready() and self.ws is not None and self.ws.open
-            try:
-                health.write(self.settings.health_file, health.READY if well else "not connected to Discord")
-            except OSError as error:
-                _log.warning("the health file cannot be written: %s", error)
+            await guarded("health", _write_health(file, well))
             await asyncio.sleep(health.WRITE_SECONDS if well else 1)
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+
+async def _write_health(file: Path, well: bool) -> None:
+    try:
+        health.write(file, health.READY if well else "not connected to Discord")
+    except OSError as error:
+        _log.warning("the health file cannot be written: %s", error)

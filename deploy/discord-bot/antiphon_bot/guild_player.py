@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import Callable
 
 import aiohttp
 import discord
@@ -13,6 +12,7 @@ from antiphon_client import AntiphonError, Event, Session, Track
 from antiphon_client.discord import AntiphonSource
 
 from .settings import Settings
+from .tasks import Tasks
 from .voice_following import Action, Attendance, channel_to_follow
 from .voice_link import CannotJoin, VoiceChannel, VoiceLink, join_problem
 
@@ -46,7 +46,7 @@ class GuildPlayer:
         self._leaving: asyncio.TimerHandle | None = None
         self._session: Session | None = None
         self._acting = asyncio.Lock()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = Tasks(f"guild {guild_id}")
         self._used_at = asyncio.get_running_loop().time()
 
     async def session(self) -> Session:
@@ -102,8 +102,7 @@ class GuildPlayer:
 
     async def close(self) -> None:
         """Leaves voice and disconnects from the Router; the music goes on for others."""
-        for task in list(self._tasks):
-            task.cancel()
+        self._tasks.cancel()
         await self.leave()
         await self._close_session()
 
@@ -125,14 +124,17 @@ class GuildPlayer:
         if before == here:
             target = channel_to_follow(here, self.people_in(here), after, self._summoner_channel())
         if target is not None:
-            self._spawn(self._follow(target))
+            self._tasks.spawn(self._follow(target))
         else:
             self.attend()
 
-    def was_moved(self, channel_id: int) -> None:
-        """Somebody has moved the bot itself."""
-        self.voice.moved_to(channel_id)
-        self.attend()
+    def was_moved(self, before: int | None, after: int) -> None:
+        """The bot itself is in another channel: somebody has moved it, or it has come by itself."""
+        if self.voice.channel_id is None:
+            self._tasks.spawn(self.voice.leave_unless_wanted())
+        elif before is not None:
+            self.voice.moved_to(after)
+            self.attend()
 
     def attend(self) -> None:
         """Does what follows from who is in the bot's channel now."""
@@ -145,7 +147,7 @@ class GuildPlayer:
         if self._attendance.deadline is not None and action is not Action.LEAVE:
             self._leaving = loop.call_at(self._attendance.deadline, self.attend)
         if action is not None:
-            self._spawn(self._perform(action))
+            self._tasks.spawn(self._perform(action))
 
     async def _perform(self, action: Action) -> None:
         async with self._acting:
@@ -201,7 +203,7 @@ class GuildPlayer:
         self._attendance.gone()
         if self._session is not None and self._session.state.playback == "streaming":
             self._attendance.paused_for_absence = True
-            self._spawn(self._perform(Action.PAUSE))
+            self._tasks.spawn(self._perform(Action.PAUSE))
 
     async def _close_session(self) -> None:
         session, self._session = self._session, None
@@ -212,19 +214,6 @@ class GuildPlayer:
         if self._leaving is not None:
             self._leaving.cancel()
             self._leaving = None
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(self._guarded(work))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
-        try:
-            await work
-        except AntiphonError as error:
-            _log.warning("guild %s: %s", self.guild_id, error)
-        except Exception:
-            _log.exception("guild %s: a fault of the bot's", self.guild_id)
 
 
 def _is_refused(error: AntiphonError | None) -> bool:

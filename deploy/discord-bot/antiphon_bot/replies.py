@@ -54,18 +54,15 @@ async def respond(interaction: discord.Interaction, work: Coroutine[Any, Any, Re
 
 
 async def _send(interaction: discord.Interaction, reply: Reply, *, deferred: bool, deferred_private: bool) -> None:
+    arguments = reply.arguments() | {"ephemeral": reply.private, "suppress_embeds": reply.embed is None}
     if not deferred:
-        await interaction.response.send_message(
-            ephemeral=reply.private, suppress_embeds=reply.embed is None, **reply.arguments()
-        )
-    elif reply.private and not deferred_private:
+        await interaction.response.send_message(**arguments)
+        return
+    if reply.private and not deferred_private:
         # "Thinking…" was said to all; it is taken back, since the first message after it would be for all too.
         await interaction.delete_original_response()
-        await interaction.followup.send(ephemeral=True, **reply.arguments())
-    else:
-        arguments = reply.arguments()
-        arguments["attachments"] = arguments.pop("files", [])
-        await interaction.edit_original_response(**arguments)
+    # The first message after "thinking…" takes its place. An edit could not suppress the previews of links.
+    await interaction.followup.send(wait=True, **arguments)
 
 
 async def _settled(work: Coroutine[Any, Any, Reply]) -> Reply:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import hashlib
 import logging
 from collections import OrderedDict
@@ -24,8 +25,9 @@ MIN_CHARACTERS = 3
 #: Searches at once, of all servers; the engine itself has two workers for them.
 MAX_SEARCHES = 2
 MAX_RESULTS = 10
-#: Searches that are remembered, with ten times as many hits.
+#: Searches that are remembered, and for how long, with ten times as many hits.
 MAX_REMEMBERED = 500
+REMEMBERED_SECONDS = 600.0
 
 #: What is shown, and what /play is then given.
 Choice = tuple[str, str]
@@ -84,26 +86,37 @@ class Suggestions:
             if self._latest.get(user_id) is not turn:
                 return []
         if key not in self._searches:
-            self._searches[key] = asyncio.create_task(self._search(session, key))
+            search = self._searches[key] = asyncio.create_task(self._search(session, key))
+            search.add_done_callback(functools.partial(self._searched, key))
             while len(self._searches) > MAX_REMEMBERED:
                 self._searches.popitem(last=False)
         return await asyncio.shield(self._searches[key])
+
+    def _searched(self, key: str, search: asyncio.Task[list[Choice]]) -> None:
+        """Remembers what was found for a while, and that nothing was not at all."""
+        found = not search.cancelled() and search.result()
+        search.get_loop().call_later(REMEMBERED_SECONDS if found else 0, self._forget, key, search)
+
+    def _forget(self, key: str, search: asyncio.Task[list[Choice]]) -> None:
+        if self._searches.get(key) is search:
+            del self._searches[key]
 
     async def _search(self, session: Session, key: str) -> list[Choice]:
         try:
             async with self._places:
                 found = await session.resolve(key, limit=MAX_RESULTS)
+            return [self._choice(entry) for entry in found["entries"]]
         except AntiphonError as error:
             _log.info("a search found nothing: %s", error)
-            self._searches.pop(key, None)
-            return []
-        choices = []
-        for entry in found["entries"]:
-            name = title_of(entry.get("title"), entry["url"], entry.get("artist"))
-            length = f" ({clock(entry['duration_ms'])})" if entry.get("duration_ms") else ""
-            _remember(self._hits, entry["url"], entry)
-            choices.append((one_line(name, MAX_CHARACTERS - len(length)) + length, self._value(entry["url"])))
-        return choices
+        except Exception:
+            _log.exception("a search failed")
+        return []
+
+    def _choice(self, entry: Mapping[str, Any]) -> Choice:
+        name = title_of(entry.get("title"), entry["url"], entry.get("artist"))
+        length = f" ({clock(entry['duration_ms'])})" if entry.get("duration_ms") else ""
+        _remember(self._hits, entry["url"], entry)
+        return one_line(name, MAX_CHARACTERS - len(length)) + length, self._value(entry["url"])
 
     def _value(self, url: str) -> str:
         if len(url) <= MAX_CHARACTERS:

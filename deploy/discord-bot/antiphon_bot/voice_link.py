@@ -44,13 +44,33 @@ class GuildVoice(discord.VoiceClient):
     ) -> None:
         super().__init__(client, channel)
         self.removed = False
+        self._has_been_connected = False
         self._over = over
 
+    async def connect(self, **options: Any) -> None:
+        await super().connect(**options)
+        self._has_been_connected = True
+
     async def on_voice_state_update(self, data: Any) -> None:
-        # While discord.py reconnects, it leaves and joins by itself: then it is not connected.
-        if data["channel_id"] is None and self.is_connected():
+        if data["channel_id"] is None and self._is_thrown_out():
             self.removed = True
+            self._end_runner()
         await super().on_voice_state_update(data)
+
+    async def disconnect(self, *, force: bool = False) -> None:
+        self._end_runner()
+        await super().disconnect(force=force)
+
+    def _is_thrown_out(self) -> bool:
+        # While discord.py reconnects, it leaves and joins by itself, and expects to be told so.
+        expected = self._connection._expecting_disconnect
+        return self.is_connected() or (self._has_been_connected and not expected)
+
+    def _end_runner(self) -> None:
+        """Ends discord.py's own tasks: one that is about to reconnect would come back, though it was told to leave."""
+        for task in (self._connection._connector, self._connection._runner):
+            if task is not None:
+                task.cancel()
 
     def cleanup(self) -> None:
         super().cleanup()
@@ -113,8 +133,13 @@ class VoiceLink:
         if self._keeper is not None:
             self._keeper.cancel()
             self._keeper = None
+        await self.leave_unless_wanted()
+
+    async def leave_unless_wanted(self) -> None:
+        """To be called where Discord says that the bot is in a channel, and it should be in none."""
         async with self._changing:
-            await self._drop()
+            if self._wanted is None:
+                await self._drop()
 
     def set_sounding(self, sounding: bool) -> None:
         """Whether there is something to be heard; where not, a little silence is sent and then nothing."""
@@ -208,18 +233,17 @@ class VoiceLink:
     async def _connect(self, channel: VoiceChannel) -> None:
         self._disconnected_since = None
         for attempt in range(1, CONNECT_ATTEMPTS + 1):
+            await self._drop()
             await _until_gone(channel.guild)
             try:
                 # After a time-out discord.py waits as long again for a goodbye.
                 await asyncio.wait_for(self._shake_hands(channel), CONNECT_SECONDS + 1)
                 break
-            except asyncio.TimeoutError:
-                self._voice = None
-                if attempt == CONNECT_ATTEMPTS:
+            except BaseException as error:
+                # Cut short, discord.py neither leaves nor forgets its client, and would refuse every other one.
+                await self._drop()
+                if not isinstance(error, asyncio.TimeoutError) or attempt == CONNECT_ATTEMPTS:
                     raise
-            except BaseException:
-                self._voice = None
-                raise
         if isinstance(channel, discord.StageChannel):
             # Who is no moderator of the stage asks for the floor.
             with suppress(discord.DiscordException):
@@ -233,12 +257,16 @@ class VoiceLink:
         await channel.connect(timeout=CONNECT_SECONDS, self_deaf=True, cls=make)
 
     async def _drop(self) -> None:
-        voice, self._voice = self._voice, None
+        """Leaves, whatever there is: a connection, one that discord.py still has, or only a place in a channel."""
+        guild = self._client.get_guild(self._guild_id)
+        voice = self._voice or (guild.voice_client if guild else None)
+        self._voice = None
         self._player_runs = False
-        if voice is None:
-            return
         with suppress(discord.DiscordException, OSError, asyncio.TimeoutError):
-            await asyncio.wait_for(voice.disconnect(force=True), LEAVE_SECONDS)
+            if voice is not None:
+                await asyncio.wait_for(voice.disconnect(force=True), LEAVE_SECONDS)
+            elif guild is not None and guild.me.voice is not None:
+                await asyncio.wait_for(guild.change_voice_state(channel=None), LEAVE_SECONDS)
 
     def _start_player(self) -> None:
         """Has discord.py's player read the source, unless it does; it gives up where voice was away for long."""

@@ -81,13 +81,6 @@ export class PacketBuffer {
     this.#isExpected = sound;
   }
 
-  /** Drops what waits, and fills again. */
-  clear() {
-    this.#drop(this.length);
-    this.#isFilling = true;
-    this.#hasStarved = false;
-  }
-
   #begin() {
     this.#isFilling = false;
     this.#hasStarved = false;

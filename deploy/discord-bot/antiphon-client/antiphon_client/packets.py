@@ -94,13 +94,6 @@ class PacketBuffer:
         with self._lock:
             self._is_expected = sound
 
-    def clear(self) -> None:
-        """Drops what waits, and fills again."""
-        with self._lock:
-            self._drop(len(self._packets))
-            self._is_filling = True
-            self._has_starved = False
-
     def __len__(self) -> int:
         return len(self._packets)
 

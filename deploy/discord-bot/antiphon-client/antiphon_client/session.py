@@ -86,7 +86,8 @@ class Session(Commands):
         # Where commands go; None without a connection.
         self._outbox: Outbox | None = None
         self._task: asyncio.Task[None] | None = None
-        self._first_outcome: asyncio.Future[AntiphonError | None] | None = None
+        # What `start` waits for: why it is refused, or None.
+        self._outcome: asyncio.Future[AntiphonError | None] | None = None
 
     async def __aenter__(self) -> Session:
         try:
@@ -109,18 +110,23 @@ class Session(Commands):
         """
         if self.is_closed:
             raise _closed()
-        if self._first_outcome is None:
-            self._first_outcome = asyncio.get_running_loop().create_future()
+        if self.state.connected:
+            return
+        if self._outcome is None or (self._outcome.done() and self._outcome.result()):
+            # A refusal is of the time when it was said: the next attempt may go well.
+            self._outcome = asyncio.get_running_loop().create_future()
+        if self._task is None:
             self._http = self._http or aiohttp.ClientSession()
             self._task = asyncio.create_task(self._link.run(self._http), name=f"antiphon session {self.session_id}")
-        await asyncio.wait({self._first_outcome}, timeout=self._patience)
-        if not self._first_outcome.done():
+        outcome = self._outcome
+        await asyncio.wait({outcome}, timeout=self._patience)
+        if not outcome.done():
             raise self.state.error or AntiphonError(
                 "connection_lost",
                 f"{self.url} has not answered in {self._patience:g} s",
                 "is the Router running there?",
             )
-        if error := self._first_outcome.result():
+        if error := outcome.result():
             raise error
 
     async def close(self) -> None:
@@ -254,8 +260,8 @@ class Session(Commands):
             self._settle(error)
 
     def _settle(self, outcome: AntiphonError | None) -> None:
-        if self._first_outcome and not self._first_outcome.done():
-            self._first_outcome.set_result(outcome)
+        if self._outcome and not self._outcome.done():
+            self._outcome.set_result(outcome)
 
 
 def _closed() -> AntiphonError:
