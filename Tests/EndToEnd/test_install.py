@@ -68,6 +68,7 @@ def test_everything_is_at_its_place(folder):
     assert "g antiphon" in (folder / "usr/local/lib/sysusers.d/antiphon.conf").read_text()
     assert sorted(os.listdir(folder / "srv/antiphon/media/samples"))
     assert (folder / "etc/antiphon/router.env").stat().st_mode & 0o777 == 0o600
+    assert (folder / "etc/credstore").stat().st_mode & 0o777 == 0o700
     # For the services' users.
     for path in (current / "AudioEngine", current / "Router", folder / "opt/antiphon/versions/1.0"):
         assert path.stat().st_mode & 0o777 == 0o755, path
@@ -246,6 +247,20 @@ def test_what_cannot_work_is_refused_before_anything_changes(folder, light, tmp_
 def test_a_wrong_option_is_named(tmp_path, arguments, named):
     said = run(ROOT / "deploy/install", "--root", tmp_path, *arguments, status=1)
     assert named in said and len(said.splitlines()) <= 3, said
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root's umask is set aside")
+def test_yt_dlp_of_root_is_for_the_engine_to_read(tmp_path):
+    """Whatever the umask; without the download."""
+    path = shimmed(
+        tmp_path,
+        "python3",
+        'mkdir -p "$3/bin" && cp /bin/true "$3/bin/pip" && cp /bin/true "$3/bin/yt-dlp" && chmod +rx "$3"/bin/*',
+    )
+    script = f"umask 077 && exec {ROOT}/deploy/upgrade-yt-dlp"
+    run("bash", "-c", script, PATH=path, XDG_DATA_HOME=str(tmp_path / "data"))
+    for folder in ("antiphon", "antiphon/yt-dlp", "antiphon/yt-dlp/bin"):
+        assert (tmp_path / "data" / folder).stat().st_mode & 0o777 == 0o755, folder
 
 
 def test_uninstalling_leaves_what_is_the_operators(folder):
