@@ -53,7 +53,7 @@ adopt_version() {
 point() {
   if [[ -z $2 ]]; then
     rm -f "$opt/$1"
-    return
+    return 0
   fi
   ln -sfn "versions/$2" "$opt/.$1.new" && mv -T "$opt/.$1.new" "$opt/$1"
 }
@@ -146,7 +146,7 @@ restore_state() {
   [[ -e $from ]] || return 0
   if [[ ! -e $to ]]; then
     say "there is no copy of a state of $2, so the one of $1 stays; where $2 refuses it, move $state away"
-    return
+    return 0
   fi
   can_read "$from" "$to" || answer=$?
   case $answer in
