@@ -47,34 +47,42 @@ adopt_version() {
   touch "$versions/$version"
 }
 
-# A link is replaced in one step: at no moment is there none, or one to half of something.
+# What follows is also called where errexit is off (`… || fail`): each says by itself that it failed.
+
+# A link is replaced in one step: at no moment is there none, or one to half of something. Without a version it goes.
 point() {
-  ln -sfn "versions/$2" "$opt/.$1.new"
-  mv -T "$opt/.$1.new" "$opt/$1"
+  if [[ -z $2 ]]; then
+    rm -f "$opt/$1"
+    return 0
+  fi
+  ln -sfn "versions/$2" "$opt/.$1.new" && mv -T "$opt/.$1.new" "$opt/$1"
 }
 
 # Makes another version the current one, for both processes at once.
 switch_to() {
   local before
   before=$(version_of current)
-  [[ -z $before ]] || point previous "$before"
+  [[ -z $before ]] || point previous "$before" || return
   point current "$1"
 }
+
+# Puts the file $1 to $2, whole or not at all.
+place() { install -m 0644 "$1" "$2.new" && mv -T "$2.new" "$2"; }
 
 # The units of the current version become systemd's.
 place_units() {
   local unit
-  mkdir -p "$units" "${sysusers%/*}"
-  remove_units
+  mkdir -p "$units" "${sysusers%/*}" || return
   for unit in "$opt"/current/systemd/*.{service,target}; do
-    install -m 0644 "$unit" "$units/${unit##*/}"
+    place "$unit" "$units/${unit##*/}" || return
   done
-  install -m 0644 "$opt/current/systemd/antiphon-sysusers.conf" "$sysusers"
+  place "$opt/current/systemd/antiphon-sysusers.conf" "$sysusers"
 }
 
 remove_units() { rm -f "$units"/antiphon-{engine,router,bot}.service "$units/antiphon.target" "$sysusers"; }
 
-# Copies the Router's state, which must be stopped, as that which belongs to version $1.
+# Copies the Router's state, which must be stopped, as that which belongs to version $1. A good copy is not given up
+# for a damaged state.
 save_state() {
   local copy=$backups/$1
   [[ -e $state/router.sqlite ]] || return 0
@@ -82,41 +90,74 @@ save_state() {
   rm -rf "$copy.new" \
     && mkdir -p "$copy.new" \
     && chmod 0700 "$backups" "$copy.new" \
-    && cp -a "$state"/router.sqlite* "$copy.new/" \
-    && rm -rf "$copy" \
-    && mv -T "$copy.new" "$copy"
+    && cp -a "$state"/router.sqlite* "$copy.new/" || return
+  if [[ -e $copy ]] && ! is_whole "$copy.new"; then
+    rm -rf "$copy.new"
+    say "$state/router.sqlite is damaged, and would replace the copy in $copy.
+  Put a copy back as docs/services.md tells, or move the damaged files away."
+    return 1
+  fi
+  rm -rf "$copy" && mv -T "$copy.new" "$copy"
+}
+
+# Whether the state in a folder can be read from end to end.
+is_whole() {
+  python3 - "$1/router.sqlite" << 'END'
+import sqlite3, sys
+try:
+    sys.exit(0 if sqlite3.connect(sys.argv[1]).execute("PRAGMA quick_check(1)").fetchone() == ("ok",) else 1)
+except sqlite3.DatabaseError as error:
+    sys.exit(f"{sys.argv[1]}: {error}")
+END
 }
 
 # Whether a version that left the second state can read the first: it knows every change of form that the first has
-# gone through.
+# gone through. 1: it cannot. 2: that cannot be told.
 can_read() {
   python3 - "$1/router.sqlite" "$2/router.sqlite" << 'END'
 import sqlite3, sys
-one, other = (
-    {name for (name,) in sqlite3.connect(path).execute("SELECT identifier FROM grdb_migrations")}
-    for path in sys.argv[1:]
-)
-sys.exit(0 if one <= other else 1)
+changes = []
+for path in sys.argv[1:]:
+    try:
+        changes.append({name for (name,) in sqlite3.connect(path).execute("SELECT identifier FROM grdb_migrations")})
+    except sqlite3.DatabaseError as error:
+        print(f"{path}: {error}", file=sys.stderr)
+        sys.exit(2)
+sys.exit(0 if changes[0] <= changes[1] else 1)
 END
+}
+
+# Replaces the Router's state by the copy in the folder $1, once that is here as a whole.
+replace_state() {
+  local new=$state/.new
+  rm -rf "$new" \
+    && mkdir -m 0700 "$new" \
+    && cp -a "$1"/router.sqlite* "$new/" \
+    && chown --reference="$state" "$new"/router.sqlite* || {
+    rm -rf "$new"
+    return 1
+  }
+  rm -f "$state"/router.sqlite-* && mv -f "$new"/router.sqlite* "$state/" && rmdir "$new"
 }
 
 # Gives version $2 a state that it can read, after $1: the one that is there where it can, or else its own of before.
 restore_state() {
-  local from=$backups/$1 to=$backups/$2
+  local from=$backups/$1 to=$backups/$2 answer=0
   [[ -e $from ]] || return 0
   if [[ ! -e $to ]]; then
     say "there is no copy of a state of $2, so the one of $1 stays; where $2 refuses it, move $state away"
-    return
+    return 0
   fi
-  if can_read "$from" "$to"; then
-    say "$2 reads the state that $1 leaves: nothing is lost"
-    return
-  fi
-  rm -f "$state"/router.sqlite* \
-    && cp -a "$to"/router.sqlite* "$state/" \
-    && chown --reference="$state" "$state"/router.sqlite* || return
-  say "$2 cannot read the state that $1 leaves, and gets its own back, of $(date -r "$to" '+%F %T').
+  can_read "$from" "$to" || answer=$?
+  case $answer in
+    0) say "$2 reads the state that $1 leaves: nothing is lost" ;;
+    1)
+      replace_state "$to" || return
+      say "$2 cannot read the state that $1 leaves, and gets its own back, of $(date -r "$to" '+%F %T').
   What was queued, played and delivered since is lost to it; it is kept in $from."
+      ;;
+    *) return 1 ;;
+  esac
 }
 
 # Removes the versions that came first, and their states; never the current one nor the one of before.

@@ -68,6 +68,7 @@ def test_everything_is_at_its_place(folder):
     assert "g antiphon" in (folder / "usr/local/lib/sysusers.d/antiphon.conf").read_text()
     assert sorted(os.listdir(folder / "srv/antiphon/media/samples"))
     assert (folder / "etc/antiphon/router.env").stat().st_mode & 0o777 == 0o600
+    assert (folder / "etc/credstore").stat().st_mode & 0o777 == 0o700
     # For the services' users.
     for path in (current / "AudioEngine", current / "Router", folder / "opt/antiphon/versions/1.0"):
         assert path.stat().st_mode & 0o777 == 0o755, path
@@ -143,6 +144,82 @@ def test_without_a_copy_of_the_state_nothing_is_changed(folder, light):
     assert version(folder) == "1.0"
 
 
+def shimmed(folder: Path, program: str, script: str) -> str:
+    """A PATH on which `program` is this script, with `$real` for the one that it replaces."""
+    shim = folder / "shim" / program
+    shim.parent.mkdir()
+    shim.write_text(f"#!/bin/bash\nreal={shutil.which(program)}\n{script}\n")
+    shim.chmod(0o755)
+    return f"{shim.parent}:{os.environ['PATH']}"
+
+
+@pytest.fixture
+def upgraded(folder, light):
+    """Version 1.1, whose state 1.0 cannot read."""
+    state = folder / "var/lib/private/antiphon/router.sqlite"
+    write_state(state, "queues", note="of 1.0")
+    install(folder, light, "1.1")
+    write_state(state, "queues", "later", note="of 1.1")
+    return folder
+
+
+def assert_nothing_has_changed(upgraded: Path) -> None:
+    assert version(upgraded) == "1.1" and version(upgraded, "previous") == "1.0"
+    state = upgraded / "var/lib/private/antiphon/router.sqlite"
+    assert read_note(state) == "of 1.1" and os.listdir(state.parent) == [state.name]
+    assert read_note(upgraded / "var/backups/antiphon/1.0/router.sqlite") == "of 1.0"
+    for unit in (*SERVICES, BOT):
+        assert (upgraded / "usr/local/lib/systemd/system" / unit).read_text() == (UNITS / unit).read_text()
+
+
+@pytest.mark.parametrize(
+    ("program", "script"),
+    [
+        ("ln", "exit 1"),
+        # The units', which come after the state: once, so that the way back is free.
+        ("install", '[[ -e $0.done ]] && exec $real "$@"; touch $0.done; exit 1'),
+        # The state's: half of it is there when the disk is full.
+        (
+            "cp",
+            '[[ $* == *private/antiphon/.new/ ]] || exec $real "$@"; echo half > "${@: -1}/router.sqlite"; exit 1',
+        ),
+    ],
+)
+def test_a_full_disk_does_not_pass_for_a_roll_back(upgraded, tmp_path, program, script):
+    path = shimmed(tmp_path, program, script)
+    said = run(ROOT / "deploy/install", "--root", upgraded, "--roll-back", status=1, PATH=path)
+    assert "1.0 and its state could not be put back" in said and "version 1.0 is current" not in said, said
+    assert_nothing_has_changed(upgraded)
+
+
+def test_a_damaged_state_does_not_replace_the_good_copy(upgraded):
+    backup = upgraded / "var/backups/antiphon"
+    run(ROOT / "deploy/install", "--root", upgraded, "--roll-back")
+    state = upgraded / "var/lib/private/antiphon/router.sqlite"
+    state.write_bytes(state.read_bytes()[:5000])
+    said = run(ROOT / "deploy/install", "--root", upgraded, "--roll-back", status=1)
+    assert "router.sqlite is damaged" in said and "1.0 goes on" in said, said
+    assert read_note(backup / "1.0/router.sqlite") == "of 1.0" and version(upgraded) == "1.0"
+
+
+def test_a_copy_that_cannot_be_read_is_not_put_back(upgraded):
+    (upgraded / "var/backups/antiphon/1.0/router.sqlite").write_text("torn" * 1000)
+    said = run(ROOT / "deploy/install", "--root", upgraded, "--roll-back", status=1)
+    assert "1.0/router.sqlite: file is not a database" in said, said
+    assert version(upgraded) == "1.1" and read_note(upgraded / "var/lib/private/antiphon/router.sqlite") == "of 1.1"
+
+
+@pytest.mark.parametrize(("name", "status"), [("HUP", 129), ("INT", 130), ("TERM", 143)])
+@pytest.mark.parametrize("action", ["--roll-back", "--upgrade"])
+def test_interrupted_it_goes_back(upgraded, light, tmp_path, name, status, action):
+    """In the middle: the other version is current, its units are not there yet."""
+    path = shimmed(tmp_path, "install", f'[[ -e $0.done ]] || kill -{name} $PPID; touch $0.done; exec $real "$@"')
+    arguments = ("--binaries", light, "--version", "1.2") if action == "--upgrade" else ()
+    said = run(ROOT / "deploy/install", "--root", upgraded, action, *arguments, status=status, PATH=path)
+    assert "going back to 1.1" in said and "version 1.1 is current" in said, said
+    assert_nothing_has_changed(upgraded)
+
+
 def test_what_cannot_work_is_refused_before_anything_changes(folder, light, tmp_path):
     broken = tmp_path / "broken"
     shutil.copytree(light, broken)
@@ -170,6 +247,20 @@ def test_what_cannot_work_is_refused_before_anything_changes(folder, light, tmp_
 def test_a_wrong_option_is_named(tmp_path, arguments, named):
     said = run(ROOT / "deploy/install", "--root", tmp_path, *arguments, status=1)
     assert named in said and len(said.splitlines()) <= 3, said
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root's umask is set aside")
+def test_yt_dlp_of_root_is_for_the_engine_to_read(tmp_path):
+    """Whatever the umask; without the download."""
+    path = shimmed(
+        tmp_path,
+        "python3",
+        'mkdir -p "$3/bin" && cp /bin/true "$3/bin/pip" && cp /bin/true "$3/bin/yt-dlp" && chmod +rx "$3"/bin/*',
+    )
+    script = f"umask 077 && exec {ROOT}/deploy/upgrade-yt-dlp"
+    run("bash", "-c", script, PATH=path, XDG_DATA_HOME=str(tmp_path / "data"))
+    for folder in ("antiphon", "antiphon/yt-dlp", "antiphon/yt-dlp/bin"):
+        assert (tmp_path / "data" / folder).stat().st_mode & 0o777 == 0o755, folder
 
 
 def test_uninstalling_leaves_what_is_the_operators(folder):

@@ -2,6 +2,8 @@
 
 import re
 import shutil
+import subprocess
+import tomllib
 
 import pytest
 
@@ -248,8 +250,86 @@ def test_an_upgrade_that_fails_goes_back_by_itself(installed):
     assert installed.run("readlink", "/opt/antiphon/previous", check=False).stdout == before
 
 
+def test_an_interrupted_upgrade_leaves_nothing_stopped(installed):
+    """By a signal that comes when the new version is current, and its units are not there yet."""
+    shim = installed.root / "shim/install"
+    shim.parent.mkdir()
+    shim.write_text('#!/bin/sh\n[ -e $0.done ] || kill -TERM $PPID; touch $0.done; exec /usr/bin/install "$@"\n')
+    shim.chmod(0o755)
+    upgrade = ("--binaries", "/binaries", "--version", "3.0", "--no-yt-dlp")
+    path = "PATH=/shim:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+    done = installed.run("env", path, INSTALL, *upgrade, check=False)
+    assert done.returncode == 143 and f"version 1.0 is current: {ADDRESS}/" in done.stderr, done.stderr
+    assert installed.run("readlink", "/opt/antiphon/current").stdout == "versions/1.0\n"
+    for unit in SERVICES:
+        assert installed.show(unit, "ActiveState") == "active"
+
+
+@pytest.fixture(scope="module")
+def wheels(machine):
+    """What the bot needs from PyPI, which the machine cannot reach; for its Python."""
+    needed = ["setuptools>=68"]
+    for folder in ("", "antiphon-client"):
+        project = tomllib.loads((ROOT / "deploy/discord-bot" / folder / "pyproject.toml").read_text())["project"]
+        needed += project["dependencies"] + project.get("optional-dependencies", {}).get("discord", [])
+    needed = [name for name in needed if not name.startswith("antiphon-client")]
+    folder = machine.root / "wheels"
+    run("/usr/bin/python3", "-m", "venv", folder / "venv")
+    download = [folder / "venv/bin/pip", "download", "--quiet", "--dest", folder, *needed]
+    done = subprocess.run(download, capture_output=True, text=True, timeout=300)
+    if done.returncode != 0:
+        pytest.skip(f"the bot's packages cannot be had from PyPI: {done.stderr.strip()[-300:]}")
+    return folder
+
+
+#: Discord, to one whose token is wrong.
+REFUSING = """
+import http.server, ssl
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        answer = b'{"message": "401: Unauthorized", "code": 0}'
+        self.send_response(401)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+server = http.server.HTTPServer(("127.0.0.1", 443), Handler)
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain("/discord/cert.pem", "/discord/key.pem")
+server.socket = context.wrap_socket(server.socket, server_side=True)
+server.serve_forever()
+"""
+
+
+def test_the_bot_is_installed_and_says_what_it_misses(installed, wheels):
+    """In its sandbox, with all its libraries; first without a token, then with one that Discord refuses."""
+    again = (INSTALL, "--binaries", "/binaries", "--version", "1.0", "--no-yt-dlp", "--bot")
+    offline = ("env", "PIP_NO_INDEX=1", "PIP_FIND_LINKS=/wheels")
+    installed.run("rm", "-rf", "/etc/credstore")
+    done = installed.run(*offline, *again, seconds=300)
+    assert "put it into /etc/credstore/antiphon.discord-token" in done.stderr, done.stderr
+    # As it tells.
+    installed.run("sh", "-c", "umask 077 && echo wrong.token.here > /etc/credstore/antiphon.discord-token")
+    assert installed.run("stat", "-c", "%a", "/etc/credstore").stdout == "700\n"
+    (installed.root / "discord").mkdir()
+    (installed.root / "discord/server.py").write_text(REFUSING)
+    certificate = "-x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=discord.com -addext subjectAltName=DNS:discord.com"
+    files = ("-keyout", "/discord/key.pem", "-out", "/discord/cert.pem")
+    installed.run("openssl", "req", *certificate.split(), *files)
+    (installed.root / "etc/antiphon/bot.env").write_text("SSL_CERT_FILE=/discord/cert.pem\n")
+    installed.run("sh", "-c", "echo '127.0.0.1 discord.com' >> /etc/hosts")
+    installed.run("systemd-run", "--quiet", "--unit=discord", "python3", "/discord/server.py")
+    wait_until(installed, "curl -s -o /dev/null --cacert /discord/cert.pem https://discord.com/")
+    installed.run("systemctl", "enable", "--now", "antiphon-bot")
+    wait_until(installed, f"systemctl is-failed --quiet {BOT}")
+    assert "Discord does not accept the token: take a new one" in installed.journal(), installed.journal()
+    # It is not tried for ever.
+    assert installed.show(BOT, "ExecMainStatus") == "64" and installed.show(BOT, "NRestarts") == "0"
+    installed.run("systemctl", "stop", "discord")
+
+
 def test_uninstalled_nothing_runs(installed):
     installed.run(INSTALL, "--uninstall", "--purge")
-    for unit in SERVICES:
+    for unit in (*SERVICES, BOT):
         assert installed.show(unit, "LoadState") == "not-found"
     assert installed.run("ls", "/opt/antiphon", "/var/lib/antiphon", "/etc/antiphon", check=False).stdout == ""
