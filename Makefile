@@ -1,7 +1,7 @@
 # One command for every gate. `make ready` before every commit.
 
 SWIFT_SOURCES := Sources Tests Package.swift
-SCRIPTS := deploy/run deploy/test deploy/upgrade-yt-dlp deploy/install deploy/versions.sh deploy/prerequisites.sh .ci/run
+SCRIPTS := deploy/run deploy/test deploy/upgrade-yt-dlp deploy/install deploy/versions.sh deploy/change.sh deploy/prerequisites.sh .ci/run
 
 .DEFAULT_GOAL := help
 .PHONY: help run build format lint test e2e bench ready clean
