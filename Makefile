@@ -1,7 +1,8 @@
 # One command for every gate. `make ready` before every commit.
 
 SWIFT_SOURCES := Sources Tests Package.swift
-SCRIPTS := deploy/run deploy/test deploy/test-compose deploy/install deploy/versions.sh deploy/upgrade-yt-dlp deploy/prerequisites.sh .ci/run
+SCRIPTS := deploy/run deploy/test deploy/test-compose deploy/install deploy/versions.sh deploy/change.sh \
+  deploy/upgrade-yt-dlp deploy/prerequisites.sh .ci/run
 
 .DEFAULT_GOAL := help
 .PHONY: help run build format lint test e2e bench ready clean

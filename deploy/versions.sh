@@ -130,7 +130,9 @@ END
 # Replaces the Router's state by the copy in the folder $1, once that is here as a whole.
 replace_state() {
   local new=$state/.new
-  if ! { rm -rf "$new" && mkdir -m 0700 "$new" && cp -a "$1"/router.sqlite* "$new/" \
+  if ! { rm -rf "$new" \
+    && mkdir -m 0700 "$new" \
+    && cp -a "$1"/router.sqlite* "$new/" \
     && chown --reference="$state" "$new"/router.sqlite*; }; then
     rm -rf "$new"
     return 1
