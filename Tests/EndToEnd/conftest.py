@@ -29,6 +29,18 @@ os.environ["PATH"] = os.pathsep.join([os.environ["PATH"], "/usr/sbin", "/sbin", 
 REFERENCE = tone_clip(523, 120, OGG_OPUS)
 
 
+#: They start browsers of their own.
+WITH_BROWSERS = {"test_accessibility.py", "test_playground_keys.py", "test_reverse_proxy.py"}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Of several workers one has all tests with a browser, which takes as much as all others; those go by file."""
+    for item in items:
+        has_browser = item.path.name in WITH_BROWSERS or "browser" in item.fixturenames
+        item.add_marker(pytest.mark.xdist_group("browser" if has_browser else item.path.name))
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _own_folders(tmp_path_factory):
     """What a process keeps where nothing else is said is the tests' own, and not what the machine's Antiphon left."""
