@@ -48,7 +48,12 @@ class RepositoryTab(Tab):
         """The last sound that the page has decoded, and the place in the session at which it begins, in ms."""
         found = await self.page.evaluate(
             """async (seconds) => {
-              const sound = await window.antiphon.recentSound(seconds);
+              let sound = null;
+              // Not at once where there was a break.
+              for (let left = 200; left > 0 && !sound; left -= 1) {
+                sound = await window.antiphon.recentSound(seconds);
+                if (!sound) await new Promise((done) => setTimeout(done, 50));
+              }
               if (!sound) return null;
               const bytes = new Uint8Array(sound.samples.buffer);
               let text = '';

@@ -99,7 +99,7 @@ async def test_places_and_volume(antiphon, stage):
 
 
 async def test_what_is_suggested(antiphon, stage):
-    offered = await stage.typed("play", "query", "tone 440 120")
+    offered = await stage.typed("play", "query", "tone 440 120 ogg opus")
     assert offered == {f"🎵 {SONG.file}": SONG.url}, offered
     assert len(await stage.typed("play", "query", "")) >= 4
     assert await stage.typed("play", "query", "https://music.example/x") == {
