@@ -12,7 +12,7 @@ from typing import Any
 
 import aiohttp
 
-from inbox import PATIENCE_SECONDS, Event, Inbox, Packet
+from inbox import PATIENCE_SECONDS, Event, Inbox, Packet, reading
 
 #: One Opus packet per binary message.
 OPUS = "antiphon.opus.v1"
@@ -106,15 +106,8 @@ async def listen(
     ):
         assert socket.protocol == protocol, f"asked for {protocol}, the Router chose {socket.protocol}"
         listener = Listener(session, socket, protocol or OPUS)
-        reading = asyncio.create_task(listener.read())
-        try:
+        async with reading(listener.read()):
             yield listener
-        finally:
-            reading.cancel()
-            results = await asyncio.gather(reading, return_exceptions=True)
-            for result in results:
-                if isinstance(result, Exception):
-                    raise result
 
 
 class EngineConnection(Inbox):
@@ -180,16 +173,11 @@ async def connect_to_engine(path: str, name: str = "router connection", *, recei
     """Connects as a Router does, reads in the background, and disconnects at the end."""
     reader, writer = await asyncio.open_unix_connection(path, limit=receive_buffer)
     connection = EngineConnection(name, reader, writer)
-    reading = asyncio.create_task(connection.read())
     try:
-        yield connection
+        async with reading(connection.read()):
+            yield connection
     finally:
-        reading.cancel()
-        results = await asyncio.gather(reading, return_exceptions=True)
         writer.close()
-        for result in results:
-            if isinstance(result, Exception):
-                raise result
 
 
 @dataclass(frozen=True)

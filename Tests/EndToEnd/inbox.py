@@ -2,7 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -110,6 +111,19 @@ class Inbox:
             for event in self.events()[-8:]
         ]
         return f"received {len(self.packets())} packets; last events: {events}"
+
+
+@asynccontextmanager
+async def reading(read: Coroutine[Any, Any, None]):
+    """Reads in the background until the end; what went wrong in that is raised there."""
+    task = asyncio.create_task(read)
+    try:
+        yield
+    finally:
+        task.cancel()
+        (result,) = await asyncio.gather(task, return_exceptions=True)
+        if isinstance(result, Exception):
+            raise result
 
 
 def assert_unbroken(packets: list[Packet], what: str, *, across_rebase: bool = True) -> None:

@@ -1,6 +1,5 @@
 """A client of `GET /stream/ID`: server-sent events as the HTML standard has them, and the sound in them."""
 
-import asyncio
 import base64
 import json
 import subprocess
@@ -12,7 +11,7 @@ import aiohttp
 import numpy as np
 
 from client import bearer
-from inbox import Event, Inbox
+from inbox import Event, Inbox, reading
 
 
 class Stream(Inbox):
@@ -82,15 +81,8 @@ async def stream(
         assert response.status == 200, (response.status, await response.text())
         client = Stream(f"stream of {repository}")
         client.headers = dict(response.headers)
-        reading = asyncio.create_task(client.read(response))
-        try:
+        async with reading(client.read(response)):
             yield client
-        finally:
-            reading.cancel()
-            results = await asyncio.gather(reading, return_exceptions=True)
-            for result in results:
-                if isinstance(result, Exception):
-                    raise result
 
 
 def samples(buffer: dict[str, Any]) -> np.ndarray:

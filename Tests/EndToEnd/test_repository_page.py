@@ -1,5 +1,6 @@
 """The page of a repository in headless Chromium: what happens in it is heard, and seen as it is heard."""
 
+import asyncio
 import re
 from contextlib import asynccontextmanager
 
@@ -106,6 +107,27 @@ async def test_an_event_is_heard_and_seen_as_it_is_heard(antiphon, browser, repo
         await expect(page.locator("#activity-summary")).to_contain_text("1 event")
         # The bed plays on.
         assert (await tab.state())["state"] == "streaming"
+        await tab.assert_no_errors()
+
+
+async def test_what_sounds_is_marked_in_a_list_that_comes_late(antiphon, browser, repository):
+    async with repository_tab(browser, antiphon.router.url, repository) as tab:
+        page = tab.page
+        await expect(page.locator("#events-note")).to_contain_text("Nothing has happened yet")
+        sounds = asyncio.Event()
+
+        async def answer_late(route):
+            await sounds.wait()
+            await route.continue_()
+
+        await page.route("**/api/v1/repositories/*/events?*", answer_late)
+        await happen(antiphon.router.url, repository)
+        playing = page.locator("#events .is-playing")
+        await expect(playing).to_have_count(1)
+        row = await playing.element_handle()
+        sounds.set()
+        await page.wait_for_function("row => !row.isConnected", arg=row)
+        await expect(playing).to_have_count(1)
         await tab.assert_no_errors()
 
 

@@ -41,6 +41,7 @@ private struct Piece {
 }
 
 @Suite struct `A piece` {
+  // Made once for all tests; what cannot be made stops them here, named.
   private static let events = try! MusicEvents.random(3_000, seed: 7)
   private static let pieces = try! Piece.all(events)
   private static let day = try! Piece.all(MusicEvents.day())

@@ -4,6 +4,7 @@ import Testing
 import WireProtocol
 
 @Suite struct `The event log` {
+  // Digits are an ID.
   private let repository = try! SessionID("1296269")
 
   private func withLog(_ body: (_ open: () throws -> (EventLog, StateStore)) async throws -> Void)

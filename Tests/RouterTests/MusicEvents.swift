@@ -41,7 +41,7 @@ enum MusicEvents {
 
   /// Any events at all, some of them absurd, of a few repositories.
   static func random(_ count: Int, seed: UInt64) throws -> [RepositoryEvent] {
-    var generator = Generator(state: seed)
+    var generator = SplitMix64(state: seed)
     let actions: [String?] = [
       nil, "opened", "closed", "reopened", "created", "deleted", "completed", "submitted", "published",
       "synchronize", "requested", "edited",
@@ -65,19 +65,6 @@ enum MusicEvents {
         commits: size, additions: lines, deletions: [nil, 0, 7, Int.max].randomElement(using: &generator)!,
         isForced: Bool.random(using: &generator) && Bool.random(using: &generator),
         receivedMilliseconds: milliseconds)
-    }
-  }
-
-  /// SplitMix64: the same events in every run.
-  struct Generator: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-      state &+= 0x9E37_79B9_7F4A_7C15
-      var word = state
-      word = (word ^ (word >> 30)) &* 0xBF58_476D_1CE4_E5B9
-      word = (word ^ (word >> 27)) &* 0x94D0_49BB_1331_11EB
-      return word ^ (word >> 31)
     }
   }
 

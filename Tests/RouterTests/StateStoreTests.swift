@@ -41,7 +41,7 @@ import WireProtocol
   @Test(arguments: 1...6)
   func `is the queue after any changes`(_ seed: UInt64) async throws {
     try await withFolder { folder in
-      var generator = SeededGenerator(state: seed)
+      var generator = SplitMix64(state: seed)
       let store = try StateStore(directory: folder)
       let id = try SessionID("guild:1")
       var queue = TrackQueue()
@@ -128,18 +128,5 @@ import WireProtocol
       store = try StateStore(directory: folder)
       #expect(try store.load().answers == Array(answers[1...]))
     }
-  }
-}
-
-/// SplitMix64 (Steele, Lea, Flood, 2014): the same changes on every run.
-struct SeededGenerator: RandomNumberGenerator {
-  var state: UInt64
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var mixed = state
-    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-    return mixed ^ (mixed >> 31)
   }
 }

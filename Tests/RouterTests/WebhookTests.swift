@@ -4,6 +4,7 @@ import Testing
 import WireProtocol
 
 @Suite struct `A delivery's signature` {
+  // Long enough, and without spaces.
   private static let secret = try! WebhookSecret("It's-a-Secret-to-Everybody", from: "the test")
 
   @Test func `is HMAC-SHA256 of the body`() throws {

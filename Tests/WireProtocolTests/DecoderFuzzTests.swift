@@ -1,19 +1,6 @@
 import Testing
 import WireProtocol
 
-/// SplitMix64 (Steele, Lea, Flood 2014): the same inputs on every machine for a seed.
-private struct SplitMix64: RandomNumberGenerator {
-  var state: UInt64
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var z = state
-    z = (z ^ z >> 30) &* 0xBF58_476D_1CE4_E5B9
-    z = (z ^ z >> 27) &* 0x94D0_49BB_1331_11EB
-    return z ^ z >> 31
-  }
-}
-
 @Suite struct DecoderFuzzTests {
   /// Valid streams with a few bytes changed, cut anywhere: most inputs reach deep into the decoder. Arrays
   /// are bounds-checked, so reading past the end would trap. A failure prints its seed.

@@ -16,7 +16,7 @@ struct ScorePipeline: ~Copyable {
   /// - Parameter startMilliseconds: whole packets. An endless score begins there at once; another is rendered
   ///   up to there, since its notes before it may still sound.
   init(_ score: Score, encoder: consuming OpusEncoder, volume: Double, startMilliseconds: Int) {
-    let start = startMilliseconds * (ScoreLimits.sampleRate / 1_000)
+    let start = startMilliseconds * ScoreLimits.samplesPerMillisecond
     beat = score.beat
     end = score.length.map { $0 + encoder.lookaheadSampleCount }
     renderer = ScoreRenderer(score, startingAt: score.length == nil ? start : 0)

@@ -1,4 +1,5 @@
 import Glibc
+import WireProtocol
 
 /// Sound from a `SampleScore`: 48 kHz stereo, interleaved.
 struct SampleSynthesizer {

@@ -1,3 +1,5 @@
+import WireProtocol
+
 /// One stroke on a drum: sines that fall in pitch, sines bent into clangour, and noise through a filter.
 struct DrumSound: SoundGenerator {
   struct Recipe {

@@ -1,3 +1,5 @@
+import WireProtocol
+
 /// Frequency modulation (John Chowning, "The Synthesis of Complex Audio Spectra by Means of Frequency Modulation",
 /// 1973): a few sines, each bent by another.
 struct ModulatedSound: SoundGenerator {

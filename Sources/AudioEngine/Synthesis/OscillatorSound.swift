@@ -1,3 +1,5 @@
+import WireProtocol
+
 /// A band-limited oscillator, or three of them side by side.
 struct OscillatorSound: SoundGenerator {
   struct Patch {

@@ -1,3 +1,5 @@
+import WireProtocol
+
 /// A plucked string: a displacement goes round a loop as long as one period, duller with every turn (Kevin Karplus
 /// and Alex Strong, "Digital Synthesis of Plucked-String and Drum Timbres", 1983).
 struct StringSound: SoundGenerator {

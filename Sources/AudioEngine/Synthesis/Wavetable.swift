@@ -52,6 +52,7 @@ struct Wavetable: Sendable {
     let phases =
       SIMD4<UInt32>(repeating: phase)
       &+ SIMD4<UInt32>(0, step, 2 &* step, 3 &* step)
+    // Safe: both are four words of 32 bits, of which any is a Float, as above.
     let fractions = unsafeBitCast(
       ((phases &<< Self.sizeLog2) &>> 9) | 0x3F80_0000, to: SIMD4<Float>.self)
     return SIMD4(a.x, b.x, c.x, d.x) + fractions * SIMD4(a.y, b.y, c.y, d.y)

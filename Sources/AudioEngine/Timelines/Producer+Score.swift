@@ -67,7 +67,7 @@ extension Producer {
     timeline.packetsAhead < performancePacketsAhead
   }
 
-  private static func milliseconds(_ samples: Int) -> Int { samples / (ScoreLimits.sampleRate / 1_000) }
+  private static func milliseconds(_ samples: Int) -> Int { samples / ScoreLimits.samplesPerMillisecond }
 
   private static func details(of score: Score) -> TrackDetails {
     var details = TrackDetails(

@@ -112,7 +112,7 @@ struct NoteList: Encodable, Sendable {
       } ?? []
   }
 
-  static func milliseconds(_ samples: Int) -> Int { samples / (ScoreLimits.sampleRate / 1_000) }
+  static func milliseconds(_ samples: Int) -> Int { samples / ScoreLimits.samplesPerMillisecond }
 
   func encode(to encoder: any Encoder) throws {
     var fields = encoder.container(keyedBy: Key.self)

@@ -73,13 +73,13 @@ public struct Performing: Codable, Sendable, Equatable {
   /// The session's position of its first sample, in samples at 48 kHz.
   public var sample: Int
   /// The same in whole milliseconds.
-  public var positionMilliseconds: Int { sample / (ScoreLimits.sampleRate / 1_000) }
+  public var positionMilliseconds: Int { sample / ScoreLimits.samplesPerMillisecond }
   /// Of the score, in samples.
   public var length: Int
   public var title: String?
 
   /// Where it has died away.
-  public var endMilliseconds: Int { (sample + length) / (ScoreLimits.sampleRate / 1_000) }
+  public var endMilliseconds: Int { (sample + length) / ScoreLimits.samplesPerMillisecond }
 
   public init(sample: Int, length: Int, title: String?) {
     self.sample = sample

@@ -1,6 +1,7 @@
 /// What a score may hold (`docs/wire-protocol.md`, "Scores").
 public enum ScoreLimits {
   public static let sampleRate = 48_000
+  public static let samplesPerMillisecond = sampleRate / 1_000
   /// Whole numbers that JSON keeps as they are (RFC 8259, section 6).
   public static let seedRange = 0...9_007_199_254_740_991
   /// 240 to 30 beats a minute.

@@ -9,7 +9,7 @@ package enum Composer {
     let plan = PiecePlan(event, parameters, history)
     history.take(event, parameters, motif: plan.motif)
     var writer = ScoreWriter(
-      beat: plan.beat, length: parameters.durationMs * (ScoreLimits.sampleRate / 1_000),
+      beat: plan.beat, length: parameters.durationMs * ScoreLimits.samplesPerMillisecond,
       seed: event.deliveryID)
     write(plan, to: &writer)
     var generator = SeededGenerator("sound:\(event.deliveryID)")

@@ -1,21 +1,17 @@
 import Crypto
+import WireProtocol
 
-/// Chance that is the same on every machine: Sebastiano Vigna's SplitMix64, begun with the first eight bytes
-/// (big-endian) of a name's SHA-256.
+/// Chance that is the same on every machine: SplitMix64, begun with the first eight bytes (big-endian) of a name's
+/// SHA-256.
 struct SeededGenerator {
-  private var state: UInt64
+  private var random: SplitMix64
 
   init(_ name: String) {
-    state = SHA256.hash(data: Array(name.utf8)).prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
+    random = SplitMix64(
+      state: SHA256.hash(data: Array(name.utf8)).prefix(8).reduce(0) { $0 << 8 | UInt64($1) })
   }
 
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var word = state
-    word = (word ^ (word >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    word = (word ^ (word >> 27)) &* 0x94D0_49BB_1331_11EB
-    return word ^ (word >> 31)
-  }
+  mutating func next() -> UInt64 { random.next() }
 
   /// Uniform in 0 ..< `bound`, as the upper word of the product.
   mutating func below(_ bound: Int) -> Int {

@@ -16,6 +16,7 @@ export class EventList {
   #list = byId('events');
   #more = byId('events-more');
   #total = 0;
+  #playing = new Set();
   #isLoading = false;
 
   constructor(id) {
@@ -35,7 +36,7 @@ export class EventList {
     // What came while the answer was on its way is in none.
     const newest = page.events[0]?.number ?? 0;
     const later = [...this.#list.children].filter((row) => Number(row.dataset.number) > newest);
-    this.#list.replaceChildren(...later, ...page.events.map((music) => eventRow(music, Date.now())));
+    this.#list.replaceChildren(...later, ...this.#rows(page.events));
     this.#show(page.total + later.length);
     return page.events[0] ?? null;
   }
@@ -43,7 +44,7 @@ export class EventList {
   /** One more has come; returns whether it is new. */
   add(music) {
     if (this.#rowOf(music.number)) return false;
-    this.#list.prepend(eventRow(music, Date.now()));
+    this.#list.prepend(...this.#rows([music]));
     while (this.#list.children.length > MAX_ROWS) this.#list.lastElementChild.remove();
     this.#show(this.#total + 1);
     return true;
@@ -51,7 +52,8 @@ export class EventList {
 
   /** Marks those that sound now. */
   mark(numbers) {
-    for (const row of this.#list.children) row.classList.toggle('is-playing', numbers.has(Number(row.dataset.number)));
+    this.#playing = numbers;
+    this.#showPlaying(this.#list.children);
   }
 
   async #loadMore() {
@@ -61,12 +63,23 @@ export class EventList {
     const page = await this.#ask({ before: last?.dataset.number });
     this.#isLoading = false;
     if (!page) return;
-    const rows = page.events.map((music) => eventRow(music, Date.now()));
+    const rows = this.#rows(page.events);
     this.#list.append(...rows);
     this.#show(page.total, rows.length < PAGE);
     announce(`${rows.length} more.`);
     // The button may be gone now: the keyboard goes on in what it brought.
     if (this.#more.hidden) (rows[0]?.querySelector('a') ?? byId('tab-events')).focus();
+  }
+
+  /** New rows of events, one of which may sound already. */
+  #rows(events) {
+    const rows = events.map((music) => eventRow(music, Date.now()));
+    this.#showPlaying(rows);
+    return rows;
+  }
+
+  #showPlaying(rows) {
+    for (const row of rows) row.classList.toggle('is-playing', this.#playing.has(Number(row.dataset.number)));
   }
 
   async #ask(stretch) {
