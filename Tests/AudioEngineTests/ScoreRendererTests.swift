@@ -12,15 +12,16 @@ struct ScoreRendererTests {
   /// The same bytes on every machine: where a hash changes, the sound of every repository does. A change that is
   /// meant takes the new one over and says so in the change log.
   @Test func `the sound of every instrument and of all together is known to the byte`() {
-    #expect(Self.hash(SynthesisScores.render(SynthesisScores.ensemble)) == "78 a9 c9 85 f8 e2 72 d0")
+    #expect(Self.hash(SynthesisScores.render(SynthesisScores.ensemble)) == "d4 9 60 33 70 6a 6c 6b")
     let bed = SynthesisScores.render(SynthesisScores.bed, count: 480_000)
-    #expect(Self.hash(bed) == "6f 33 9f df 3a 73 5f 37")
+    #expect(Self.hash(bed) == "83 91 7 c9 e 45 23 b4")
   }
 
   @Test(arguments: [[1_920], [960], [1, 63, 64, 65, 7], [288_000]])
   func `the blocks' lengths change no sample`(blocks: [Int]) {
     let whole = SynthesisScores.render(SynthesisScores.ensemble)
-    #expect(SynthesisScores.render(SynthesisScores.ensemble, blocks: blocks) == whole)
+    let cut = SynthesisScores.render(SynthesisScores.ensemble, blocks: blocks)
+    #expect(cut.count == whole.count && zip(cut, whole).first { $0 != $1 } == nil)
   }
 
   @Test(arguments: [0, 48_000, 71_234])
@@ -41,7 +42,7 @@ struct ScoreRendererTests {
     renderer.render(start, into: &samples)
     renderer.add(guest, at: start)
     renderer.render(480_000 - start, into: &samples)
-    #expect(samples == expected)
+    #expect(samples.count == expected.count && zip(samples, expected).first { $0 != $1 } == nil)
   }
 
   @Test func `an endless score goes on for hours, and begins anywhere`() {

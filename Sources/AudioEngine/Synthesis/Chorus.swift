@@ -6,20 +6,23 @@ struct Chorus: ~Copyable {
   private static let level: Float = 0.8
 
   private let hertz: Double
-  private var line = DelayLine(count: 600)
+  private var line: DelayLine
   private var (left, right) = (Segment.zero, Segment.zero)
 
   /// - Parameter hertz: turns in a second.
-  init(hertz: Double) { self.hertz = hertz }
+  init(hertz: Double) {
+    self.hertz = hertz
+    line = DelayLine(count: Int(Self.delay + Self.depth) + 2, channelCount: 2)
+  }
 
   /// Sets the delays for the samples of the control block that begins at `position`.
   mutating func setControls(at position: Int) {
-    left = segment(at: position, turns: 0)
+    left = delays(at: position, turns: 0)
     // A quarter of a turn apart, the sides are never the same.
-    right = segment(at: position, turns: 0.25)
+    right = delays(at: position, turns: 0.25)
   }
 
-  private func segment(at position: Int, turns: Double) -> Segment {
+  private func delays(at position: Int, turns: Double) -> Segment {
     Segment(
       from: delay(at: position, turns), to: delay(at: position + ControlBlock.sampleCount, turns),
       samples: ControlBlock.sampleCount)
@@ -32,14 +35,33 @@ struct Chorus: ~Copyable {
 
   /// Adds the copies of `input` to `output`.
   mutating func add(_ input: Samples, to output: Samples, _ span: Span) {
-    for index in 0..<span.count {
-      let (leftDelay, rightDelay) = (left.value(span.offset + index), right.value(span.offset + index))
-      let (wholeLeft, wholeRight) = (Int32(leftDelay), Int32(rightDelay))
-      let fraction = SIMD2(leftDelay - Float(wholeLeft), rightDelay - Float(wholeRight))
-      let near = SIMD2(line.read(Int(wholeLeft)).x, line.read(Int(wholeRight)).y)
-      let far = SIMD2(line.read(Int(wholeLeft) + 1).x, line.read(Int(wholeRight) + 1).y)
-      output[frame: index] += Self.level * (near + fraction * (far - near))
-      line.write(input[frame: index])
+    let (fromLeft, fromRight) = (line.past(0, channel: 0), line.past(0, channel: 1))
+    let (toLeft, toRight) = (line.next(channel: 0), line.next(channel: 1))
+    let (left, right) = (left, right)
+    var offsets = Segment.offsets(span.offset)
+    for index in stride(from: 0, to: span.count, by: 4) {
+      output.add(
+        index, left: Self.copies(fromLeft + index, left.values(offsets)),
+        right: Self.copies(fromRight + index, right.values(offsets)))
+      let frames = input.values[vector: 2 &* index]
+      toLeft[four: index] = Self.level * frames.evenHalf
+      toRight[four: index] = Self.level * frames.oddHalf
+      offsets += 4
     }
+    line.advance(span.count)
+  }
+
+  /// Of the next four samples, each between the two that are next to its delay.
+  @inline(__always)
+  private static func copies(_ now: UnsafePointer<Float>, _ delays: SIMD4<Float>) -> SIMD4<Float> {
+    // Adding 1.5 × 2²³ rounds to a whole number, which is then in the lowest bits (IEEE 754, section 3.4).
+    let shifted = (delays - 0.5) + 12_582_912
+    let fractions = delays - (shifted - 12_582_912)
+    // Safe: both are four words of 32 bits. The line is as long as the longest delay and two.
+    let wholes = unsafeBitCast(shifted, to: SIMD4<UInt32>.self) & 0xFFFF
+    let (a, b) = (now[pair: -1 &- Int(wholes.x)], now[pair: 0 &- Int(wholes.y)])
+    let (c, d) = (now[pair: 1 &- Int(wholes.z)], now[pair: 2 &- Int(wholes.w)])
+    let pairs = SIMD8(lowHalf: SIMD4(lowHalf: a, highHalf: b), highHalf: SIMD4(lowHalf: c, highHalf: d))
+    return pairs.oddHalf + fractions * (pairs.evenHalf - pairs.oddHalf)
   }
 }

@@ -32,16 +32,15 @@ struct DrumSound: SoundGenerator {
 
   fileprivate struct Tone {
     let recipe: Recipe.Tone
-    var phase: UInt32 = 0
-    var step: UInt32 = 0
-    var modulatorPhase: UInt32 = 0
-    var modulatorStep: UInt32 = 0
+    var sine = ModulatedSine()
     var sweep: Envelope
     var level: Envelope
     var segment = Segment.zero
   }
 
   fileprivate struct Noise {
+    static let damping: Float = 1 / 0.7
+
     let recipe: Recipe.Noise
     var random: SplitMix64
     var lowPass = StateVariableFilter()
@@ -67,8 +66,8 @@ struct DrumSound: SoundGenerator {
       var part = Noise(
         recipe: noise, random: SplitMix64(state: random.next()),
         level: Envelope(.init(noise.attackSeconds, noise.decaySeconds, 0, 1)), repeats: noise.repeats[...])
-      part.lowPass.set(hertz: noise.highHertz * stroke.brightness, resonance: 0.7)
-      part.highPass.set(hertz: noise.lowHertz, resonance: 0.7)
+      part.lowPass.set(hertz: Float(noise.highHertz * stroke.brightness), damping: Noise.damping)
+      part.highPass.set(hertz: Float(noise.lowHertz), damping: Noise.damping)
       return part
     }
   }
@@ -78,8 +77,7 @@ struct DrumSound: SoundGenerator {
     for index in tones.indices {
       let recipe = tones[index].recipe
       let hertz = recipe.hertz + recipe.sweepHertz * Double(tones[index].sweep.next(samples).start)
-      tones[index].step = phaseStep(hertz: hertz)
-      tones[index].modulatorStep = phaseStep(hertz: hertz * recipe.modulator)
+      tones[index].sine.set(carrierHertz: hertz, modulatorHertz: hertz * recipe.modulator)
       tones[index].segment = tones[index].level.next(samples)
     }
     guard var noise else { return }
@@ -92,40 +90,30 @@ struct DrumSound: SoundGenerator {
     self.noise = noise
   }
 
-  mutating func add(to output: Samples, _ span: Span) {
+  mutating func write(to output: NoteSamples, _ span: Span) {
+    output.clear(span.count, channelCount: 1)
     for index in tones.indices where !tones[index].level.isOver {
-      tones[index].add(to: output.values, span)
+      let recipe = tones[index].recipe
+      let bend = Segment(start: Float(recipe.index / (2 * .pi)), slope: 0)
+      tones[index].sine.add(
+        to: output, span, bend: bend, level: tones[index].segment, left: recipe.level, right: nil)
     }
-    if noise?.level.isOver == false { noise?.add(to: output.values, span) }
-  }
-}
-
-extension DrumSound.Tone {
-  fileprivate mutating func add(to output: UnsafeMutablePointer<Float>, _ span: Span) {
-    let (step, modulatorStep, bend) = (step, modulatorStep, Float(recipe.index / (2 * .pi)))
-    let (levels, gain) = (segment, recipe.level)
-    var (phase, modulatorPhase) = (phase, modulatorPhase)
-    for index in 0..<Int32(truncatingIfNeeded: span.count) {
-      let level = levels.value(Int32(truncatingIfNeeded: span.offset) &+ index) * gain
-      let modulation = PortableMath.sine(PortableMath.turns(modulatorPhase)) * bend
-      output[Int(index)] += PortableMath.sine(PortableMath.turns(phase) + modulation) * level
-      phase &+= step
-      modulatorPhase &+= modulatorStep
-    }
-    (self.phase, self.modulatorPhase) = (phase, modulatorPhase)
+    if noise?.level.isOver == false { noise?.add(to: output.left, span) }
   }
 }
 
 extension DrumSound.Noise {
   fileprivate mutating func add(to output: UnsafeMutablePointer<Float>, _ span: Span) {
     withUnsafeTemporaryAllocation(of: Float.self, capacity: ControlBlock.sampleCount) { buffer in
-      // Safe: a span is no longer than a control block.
+      // Safe: a span is no longer than a control block, which is whole vectors.
       let samples = buffer.baseAddress!
       for index in 0..<span.count { samples[index] = random.signed() }
-      highPass.highPass(samples, count: span.count)
+      highPass.highPass(samples, count: span.count, damping: Self.damping)
       lowPass.lowPass(samples, count: span.count)
-      for index in 0..<span.count {
-        output[index] += samples[index] * (segment.value(span.offset + index) * recipe.level)
+      var offsets = Segment.offsets(span.offset)
+      for index in stride(from: 0, to: span.count, by: 4) {
+        output[four: index] += samples[four: index] * (segment.values(offsets) * recipe.level)
+        offsets += 4
       }
     }
   }

@@ -18,8 +18,8 @@ struct Envelope {
     }
   }
 
-  /// −70 dB: what is below it ends.
-  static let silence: Float = 3e-4
+  /// −60 dB: what is below it ends.
+  static let silence: Float = 1e-3
   /// A stolen note is gone after 5 ms.
   private static let cutSampleCount: Float = 256
 

@@ -4,10 +4,8 @@ import WireProtocol
 struct Mixer: ~Copyable {
   /// Six voices together reach about −6 dBFS.
   private static let level: Float = 0.85
-  private static let noteCount = 4
 
-  /// Of several notes at a time.
-  private let notes = SampleBuffer(count: Self.noteCount * 2 * ControlBlock.sampleCount)
+  private let scratch = NoteScratch()
   private let part = SampleBuffer(count: 2 * ControlBlock.sampleCount)
   private let sum = SampleBuffer(count: 2 * ControlBlock.sampleCount)
   private let reverbSend = SampleBuffer(count: 2 * ControlBlock.sampleCount)
@@ -46,16 +44,19 @@ struct Mixer: ~Copyable {
     let settings = source.settings
     let channelCount = settings.isStereo ? 2 : 1
     part.samples(channelCount).clear(span.count)
-    source.add(to: part.samples(channelCount), through: notes.samples(channelCount), at: position, span)
+    source.add(to: part.samples(channelCount), through: scratch, at: position, span)
     if !settings.isStereo { part.makeStereo(span.count) }
     roleGain.apply(to: part.samples(2), count: span.count)
     let gains = SIMD8<Float>(
       settings.left, settings.right, settings.left, settings.right, settings.left, settings.right,
       settings.left, settings.right)
-    part.add(to: sum, gains: gains, span.count)
-    if settings.reverb > 0 { part.add(to: reverbSend, gains: gains * settings.reverb, span.count) }
-    if settings.delay > 0 { part.add(to: delaySend, gains: gains * settings.delay, span.count) }
-    if settings.chorus > 0 { part.add(to: chorusSend, gains: gains * settings.chorus, span.count) }
+    for index in stride(from: 0, to: 2 * span.count, by: SampleBuffer.vectorCount) {
+      let placed = part.base[vector: index] * gains
+      sum.base[vector: index] += placed
+      if settings.reverb > 0 { reverbSend.base[vector: index] += placed * settings.reverb }
+      if settings.delay > 0 { delaySend.base[vector: index] += placed * settings.delay }
+      if settings.chorus > 0 { chorusSend.base[vector: index] += placed * settings.chorus }
+    }
   }
 
   /// Adds the effects.
@@ -79,13 +80,11 @@ extension SampleBuffer {
 
   /// The same on both sides.
   fileprivate func makeStereo(_ sampleCount: Int) {
-    for index in (0..<sampleCount).reversed() { samples(2)[frame: index] = SIMD2(repeating: base[index]) }
-  }
-
-  /// - Parameter gains: for left and right by turns.
-  fileprivate func add(to other: borrowing SampleBuffer, gains: SIMD8<Float>, _ sampleCount: Int) {
-    for index in stride(from: 0, to: 2 * sampleCount, by: Self.vectorCount) {
-      other.base[vector: index] += base[vector: index] * gains
+    // From the end: what is written lies behind what is still to be read.
+    let last = (sampleCount - 1) / 4 * 4
+    for index in stride(from: last, through: 0, by: -4) {
+      let four = base[four: index]
+      base[vector: 2 &* index] = SIMD8(four.x, four.x, four.y, four.y, four.z, four.z, four.w, four.w)
     }
   }
 }

@@ -24,11 +24,11 @@ struct ModulatedSound: SoundGenerator {
   fileprivate struct Pair {
     var carrierHertz: Double
     var modulatorHertz: Double
-    var (carrierPhase, carrierStep, modulatorPhase, modulatorStep): (UInt32, UInt32, UInt32, UInt32)
-    /// In turns.
-    var indexGain: Float
-    var index: Envelope
-    var indexSegment = Segment.zero
+    var sine = ModulatedSine()
+    /// How far the carrier is bent at most, in turns.
+    var bendGain: Float
+    var bend: Envelope
+    var bendSegment = Segment.zero
     var level: Envelope
     var levelSegment = Segment.zero
     var left: Float
@@ -60,8 +60,7 @@ struct ModulatedSound: SoundGenerator {
       let pan = PanGains(pair.pan)
       return Pair(
         carrierHertz: carrierHertz, modulatorHertz: modulatorHertz,
-        carrierPhase: 0, carrierStep: 0, modulatorPhase: 0, modulatorStep: 0,
-        indexGain: Float(index / (2 * .pi)), index: Envelope(pair.indexShape.decaying(speed)),
+        bendGain: Float(index / (2 * .pi)), bend: Envelope(pair.indexShape.decaying(speed)),
         level: Envelope(pair.levelShape.decaying(speed)),
         left: pair.level * (isStereo ? pan.left : 1), right: pair.level * pan.right)
     }
@@ -71,66 +70,22 @@ struct ModulatedSound: SoundGenerator {
     let factor = 1 + vibrato.next(samples)
     isOver = true
     for index in pairs.indices {
-      pairs[index].carrierStep = phaseStep(hertz: pairs[index].carrierHertz * factor)
-      pairs[index].modulatorStep = phaseStep(hertz: pairs[index].modulatorHertz * factor)
-      pairs[index].indexSegment = pairs[index].index.next(samples)
+      pairs[index].sine.set(
+        carrierHertz: pairs[index].carrierHertz * factor, modulatorHertz: pairs[index].modulatorHertz * factor
+      )
+      pairs[index].bendSegment = pairs[index].bend.next(samples).scaled(pairs[index].bendGain)
       isOver = isOver && pairs[index].level.isOver
       pairs[index].levelSegment = pairs[index].level.next(samples)
     }
   }
 
-  mutating func add(to output: Samples, _ span: Span) {
+  mutating func write(to output: NoteSamples, _ span: Span) {
+    output.clear(span.count, channelCount: isStereo ? 2 : 1)
     for index in pairs.indices where !pairs[index].level.isOver {
-      pairs[index].add(to: output, span)
-    }
-  }
-}
-
-extension ModulatedSound.Pair {
-  fileprivate mutating func add(to output: Samples, _ span: Span) {
-    withUnsafeTemporaryAllocation(of: Float.self, capacity: ControlBlock.sampleCount) { buffer in
-      // Safe: a span is no longer than a control block, which is whole vectors.
-      let samples = buffer.baseAddress!
-      let count = (span.count + SampleBuffer.vectorCount - 1) & ~(SampleBuffer.vectorCount - 1)
-      write(to: samples, span.offset, count)
-      carrierPhase &+= UInt32(truncatingIfNeeded: span.count) &* carrierStep
-      modulatorPhase &+= UInt32(truncatingIfNeeded: span.count) &* modulatorStep
-      let (left, right) = (left, right)
-      if output.channelCount == 2 {
-        for index in stride(from: 0, to: count, by: SampleBuffer.vectorCount) {
-          let values = samples[vector: index]
-          output.add(index, left: values.lowHalf * left, right: values.lowHalf * right)
-          output.add(index + 4, left: values.highHalf * left, right: values.highHalf * right)
-        }
-      } else {
-        for index in stride(from: 0, to: count, by: SampleBuffer.vectorCount) {
-          output.values[vector: index] += samples[vector: index] * left
-        }
-      }
-    }
-  }
-
-  private func write(to samples: UnsafeMutablePointer<Float>, _ offset: Int, _ count: Int) {
-    let (first, count) = (Int32(truncatingIfNeeded: offset), Int32(truncatingIfNeeded: count))
-    let (carrierPhase, carrierStep, levels) = (carrierPhase, carrierStep, levelSegment)
-    // A phase is not less than 0: what is not bent is as if it were bent by 0.
-    guard indexGain != 0, indexSegment.start != 0 || indexSegment.slope != 0 else {
-      for index in 0..<count {
-        let carrier = PortableMath.turns(carrierPhase &+ UInt32(truncatingIfNeeded: index) &* carrierStep)
-        samples[Int(index)] = PortableMath.sine(carrier) * levels.value(first &+ index)
-      }
-      return
-    }
-    let (modulatorPhase, modulatorStep) = (modulatorPhase, modulatorStep)
-    let (indices, indexGain) = (indexSegment, indexGain)
-    // Two loops, each of which the processor has enough registers for.
-    for index in 0..<count {
-      let modulator = PortableMath.turns(modulatorPhase &+ UInt32(truncatingIfNeeded: index) &* modulatorStep)
-      samples[Int(index)] = PortableMath.sine(modulator) * (indices.value(first &+ index) * indexGain)
-    }
-    for index in 0..<count {
-      let carrier = PortableMath.turns(carrierPhase &+ UInt32(truncatingIfNeeded: index) &* carrierStep)
-      samples[Int(index)] = PortableMath.sine(carrier + samples[Int(index)]) * levels.value(first &+ index)
+      pairs[index].sine.add(
+        to: output, span, bend: pairs[index].bendSegment, level: pairs[index].levelSegment,
+        left: pairs[index].left,
+        right: isStereo ? pairs[index].right : nil)
     }
   }
 }

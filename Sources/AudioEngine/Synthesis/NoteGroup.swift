@@ -1,10 +1,5 @@
 /// The notes of one part that sound.
 struct NoteGroup<Sound: SoundGenerator> {
-  /// How many notes are made at a time, each in its own samples.
-  static var scratchCount: Int { 4 }
-  /// From one's samples to the next one's: left and right of a control block.
-  static var scratchDistance: Int { 2 * ControlBlock.sampleCount }
-
   /// In the order of their beginning.
   private var notes: [SoundingNote<Sound>] = []
 
@@ -29,45 +24,22 @@ struct NoteGroup<Sound: SoundGenerator> {
   }
 
   /// Adds the next samples of all.
-  mutating func add(to output: Samples, through scratch: Samples, at position: Int, _ span: Span) {
-    for first in stride(from: 0, to: notes.count, by: Self.scratchCount) {
-      let some = first..<min(notes.count, first + Self.scratchCount)
-      for index in some {
-        notes[index].write(to: own(scratch, index - first), spanOf(index, at: position, span))
-      }
-      filter(some, scratch, span)
-      for index in some {
-        notes[index].add(own(scratch, index - first), to: output, spanOf(index, at: position, span))
-      }
-    }
-  }
-
-  private mutating func filter(_ some: Range<Int>, _ scratch: Samples, _ span: Span) {
-    let first = some.lowerBound
-    guard some.count > 1, scratch.channelCount == 2, let filter = notes[first].lowPass else {
-      for index in some { notes[index].applyFilter(to: own(scratch, index - first), span) }
+  mutating func add(
+    to output: Samples, through scratch: borrowing NoteScratch, at position: Int, _ span: Span
+  ) {
+    guard let first = notes.first else { return }
+    guard first.isFiltered, output.channelCount == 2 else {
+      for index in notes.indices { notes[index].add(to: output, through: scratch.note, at: position, span) }
       return
     }
-    // Where there is no note, a filter that lets nothing through.
-    let none = StateVariableFilter()
-    let count = some.count
-    var filters = (
-      filter, notes[first + 1].lowPass ?? none, count > 2 ? notes[first + 2].lowPass ?? none : none,
-      count > 3 ? notes[first + 3].lowPass ?? none : none
-    )
-    StateVariableFilter.lowPass(&filters, scratch, distance: Self.scratchDistance, count: span.count)
-    notes[first].lowPass = filters.0
-    notes[first + 1].lowPass = filters.1
-    if count > 2 { notes[first + 2].lowPass = filters.2 }
-    if count > 3 { notes[first + 3].lowPass = filters.3 }
-  }
-
-  private func own(_ scratch: Samples, _ index: Int) -> Samples {
-    scratch.moved(index * Self.scratchDistance)
-  }
-
-  private func spanOf(_ index: Int, at position: Int, _ span: Span) -> Span {
-    // A note that began within the control block has had its settings since then.
-    Span(offset: min(span.offset, position - notes[index].start), count: span.count)
+    for first in stride(from: 0, to: notes.count, by: FilterBank.noteCount) {
+      scratch.bank.clear()
+      let some = first..<min(notes.count, first + FilterBank.noteCount)
+      for index in some {
+        notes[index].enter(scratch.bank, index - first, through: scratch.note, at: position, span)
+      }
+      scratch.bank.add(to: output, count: span.count)
+      for index in some { notes[index].leave(scratch.bank, index - first) }
+    }
   }
 }

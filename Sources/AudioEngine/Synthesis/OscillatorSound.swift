@@ -64,28 +64,34 @@ struct OscillatorSound: SoundGenerator {
     right.step = phaseStep(hertz: right.hertz * (1 + 0.4 * change))
   }
 
-  mutating func add(to output: Samples, _ span: Span) {
-    if isStereo { addThree(to: output, span.count) } else { addOne(to: output.values, span.count) }
+  mutating func write(to output: NoteSamples, _ span: Span) {
+    if isStereo { writeThree(to: output, span.count) } else { writeOne(to: output.left, span.count) }
     guard noise > 0 else { return }
-    for index in 0..<span.count {
-      let value = noise * random.signed()
-      if isStereo { output[frame: index] += value } else { output.values[index] += value }
+    withUnsafeTemporaryAllocation(of: Float.self, capacity: ControlBlock.sampleCount) { buffer in
+      // Safe: a span is no longer than a control block, which is whole vectors.
+      let breath = buffer.baseAddress!
+      for index in 0..<span.count { breath[index] = random.signed() }
+      for index in stride(from: 0, to: span.count, by: 4) {
+        output.left[four: index] += noise * breath[four: index]
+      }
+      guard isStereo else { return }
+      for index in stride(from: 0, to: span.count, by: 4) {
+        output.right[four: index] += noise * breath[four: index]
+      }
     }
   }
 
-  private mutating func addOne(to output: UnsafeMutablePointer<Float>, _ count: Int) {
+  private mutating func writeOne(to output: UnsafeMutablePointer<Float>, _ count: Int) {
     let (table, step) = (middle.table, middle.step)
     var phase = middle.phase
     for index in stride(from: 0, to: count, by: 4) {
-      let target = UnsafeMutableRawPointer(output + index)
-      let sum = target.loadUnaligned(as: SIMD4<Float>.self) + table.values(phase, step)
-      target.storeBytes(of: sum, as: SIMD4<Float>.self)
+      output[four: index] = table.values(phase, step)
       phase &+= 4 &* step
     }
     middle.advance(count)
   }
 
-  private mutating func addThree(to output: Samples, _ count: Int) {
+  private mutating func writeThree(to output: NoteSamples, _ count: Int) {
     var phases = (left.phase, middle.phase, right.phase)
     let steps = (left.step, middle.step, right.step)
     let tables = (left.table, middle.table, right.table)
@@ -94,9 +100,8 @@ struct OscillatorSound: SoundGenerator {
       let low = tables.0.values(phases.0, steps.0)
       let middle = tables.1.values(phases.1, steps.1)
       let high = tables.2.values(phases.2, steps.2)
-      let toLeft = (near * low + far * high) + middle
-      let toRight = (far * low + near * high) + middle
-      output.add(index, left: toLeft, right: toRight)
+      output.left[four: index] = (near * low + far * high) + middle
+      output.right[four: index] = (far * low + near * high) + middle
       phases = (phases.0 &+ 4 &* steps.0, phases.1 &+ 4 &* steps.1, phases.2 &+ 4 &* steps.2)
     }
     left.advance(count)

@@ -78,7 +78,9 @@ struct Part {
   }
 
   /// Adds the next samples of all its notes.
-  mutating func add(to output: Samples, through scratch: Samples, at position: Int, _ span: Span) {
+  mutating func add(
+    to output: Samples, through scratch: borrowing NoteScratch, at position: Int, _ span: Span
+  ) {
     oscillators.add(to: output, through: scratch, at: position, span)
     modulated.add(to: output, through: scratch, at: position, span)
     strings.add(to: output, through: scratch, at: position, span)

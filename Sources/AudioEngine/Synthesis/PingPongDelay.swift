@@ -12,24 +12,30 @@ struct PingPongDelay: ~Copyable {
   private var dulled = SIMD2<Float>.zero
 
   /// - Parameters:
-  ///   - delay: in samples, from a sound to its first repeat, and from each to the next.
+  ///   - delay: in samples, from a sound to its first repeat, and from each to the next; more than a control block.
   ///   - feedback: what of a repeat is left in the next, 0 to 0.9.
   init(delay: Int, feedback: Double) {
     self.delay = delay
     self.feedback = Float(feedback)
-    line = DelayLine(count: delay)
+    line = DelayLine(count: delay, channelCount: 2)
   }
 
   /// Adds the repeats of `input` to `output`.
   mutating func add(_ input: Samples, to output: Samples, _ span: Span) {
-    var dulled = dulled
+    let (fromLeft, fromRight) = (line.past(delay, channel: 0), line.past(delay, channel: 1))
+    let (toLeft, toRight) = (line.next(channel: 0), line.next(channel: 1))
+    var (x, y) = (dulled.x, dulled.y)
     for index in 0..<span.count {
-      dulled += Self.dulling * (line.read(delay) - dulled) + Self.floor
-      output[frame: index] += Self.level * dulled
+      // The sum that does not wait for the sample before is made first.
+      x = (Self.dulling * fromLeft[index] + Self.floor) + (1 - Self.dulling) * x
+      y = (Self.dulling * fromRight[index] + Self.floor) + (1 - Self.dulling) * y
+      output[frame: index] += Self.level * SIMD2(x, y)
       // The first repeat is on the left.
       let frame = input[frame: index]
-      line.write(SIMD2(0.5 * (frame.x + frame.y) + feedback * dulled.y, feedback * dulled.x))
+      toLeft[index] = 0.5 * (frame.x + frame.y) + feedback * y
+      toRight[index] = feedback * x
     }
-    self.dulled = dulled
+    dulled = SIMD2(x, y)
+    line.advance(span.count)
   }
 }

@@ -52,27 +52,42 @@ package enum PortableMath {
     exp2(-9.965_784_284_662_087 * samples / (seconds * Double(ScoreLimits.sampleRate)))
   }
 
-  /// The sine of an angle in turns, −1,000 to 1,000; right to 10⁻⁶, which is 120 dB down. Without branches, so that
-  /// the compiler computes several at once.
-  @inline(__always)
-  static func sine(_ turns: Float) -> Float {
-    // Adding and taking away 1.5 × 2²³ rounds to a whole number. The cosine is even, so that of the angle less a
-    // quarter only the magnitude is needed: sin t = cos(t − ¼) = sin(¼ − |t − ¼|).
-    let shifted = turns - 0.25
-    let whole = (shifted + 12_582_912) - 12_582_912
-    let x = 0.25 - (shifted - whole).magnitude
-    let square = x * x
-    // The polynomial with the least error on −¼…¼, 3 × 10⁻⁹.
-    var sum = square * 39.536_700 - 76.549_780
-    sum = sum * square + 81.601_006
-    sum = sum * square - 41.341_656
-    return x * (sum * square + 6.283_185)
+  /// 2 to the power of `exponent`, −100 to 100; right to 2 × 10⁻⁷ of itself.
+  static func exp2(_ exponent: Float) -> Float {
+    // Adding and taking away 1.5 × 2²³ rounds to a whole number.
+    let whole = (exponent + 12_582_912) - 12_582_912
+    let x = (exponent - whole) * 0.693_147_18
+    var sum = x * (1 / 720) + 1 / 120
+    sum = sum * x + 1 / 24
+    sum = sum * x + 1 / 6
+    sum = sum * x + 1 / 2
+    sum = sum * x + 1
+    return (sum * x + 1) * Float(bitPattern: UInt32(127 + Int32(whole)) << 23)
   }
 
-  /// A phase of which 2³² are a turn, in turns.
+  /// The sines of angles in turns, −1,000 to 1,000; right to 10⁻⁶, which is 120 dB down.
   @inline(__always)
-  static func turns(_ phase: UInt32) -> Float {
-    // The upper 24 bits are a number's whole precision.
-    Float(Int32(truncatingIfNeeded: phase &>> 8)) * (1 / 16_777_216)
+  static func sine(_ turns: SIMD4<Float>) -> SIMD4<Float> {
+    // The cosine is even, so that of the angle less a quarter only the magnitude is needed:
+    // sin t = cos(t − ¼) = sin(¼ − |t − ¼|).
+    let shifted = turns - 0.25
+    let whole = (shifted + 12_582_912) - 12_582_912
+    // Safe: both are four words of 32 bits, of which any is a Float; the highest bit is its sign.
+    let bits = unsafeBitCast(shifted - whole, to: SIMD4<UInt32>.self) & 0x7FFF_FFFF
+    let x = 0.25 - unsafeBitCast(bits, to: SIMD4<Float>.self)
+    let square = x * x
+    // The polynomial with the least error on −¼…¼, 6 × 10⁻⁷.
+    var sum = 81.340_771 - square * 70.993_454
+    sum = sum * square - 41.337_142
+    return x * (sum * square + 6.283_164)
+  }
+
+  static func sine(_ turns: Float) -> Float { sine(SIMD4(turns, 0, 0, 0)).x }
+
+  /// Phases of which 2³² are a turn, in turns, and one turn more.
+  @inline(__always)
+  static func turns(_ phases: SIMD4<UInt32>) -> SIMD4<Float> {
+    // Safe: as above. These bits are the fraction of a number from 1 to 2 (IEEE 754, section 3.4).
+    unsafeBitCast((phases &>> 9) | 0x3F80_0000, to: SIMD4<Float>.self)
   }
 }

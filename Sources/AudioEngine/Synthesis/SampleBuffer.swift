@@ -25,15 +25,46 @@ extension UnsafeMutablePointer<Float> {
     get { UnsafeRawPointer(self + index).loadUnaligned(as: SIMD8<Float>.self) }
     nonmutating set { UnsafeMutableRawPointer(self + index).storeBytes(of: newValue, as: SIMD8<Float>.self) }
   }
+
+  /// Four samples from `index` on.
+  @inline(__always)
+  subscript(four index: Int) -> SIMD4<Float> {
+    get { UnsafeRawPointer(self + index).loadUnaligned(as: SIMD4<Float>.self) }
+    nonmutating set { UnsafeMutableRawPointer(self + index).storeBytes(of: newValue, as: SIMD4<Float>.self) }
+  }
+
+  /// Two from `index` on.
+  @inline(__always)
+  subscript(pair index: Int) -> SIMD2<Float> {
+    get { UnsafeRawPointer(self + index).loadUnaligned(as: SIMD2<Float>.self) }
+    nonmutating set { UnsafeMutableRawPointer(self + index).storeBytes(of: newValue, as: SIMD2<Float>.self) }
+  }
+}
+
+extension UnsafePointer<Float> {
+  /// Eight samples from `index` on.
+  @inline(__always)
+  subscript(vector index: Int) -> SIMD8<Float> {
+    UnsafeRawPointer(self + index).loadUnaligned(as: SIMD8<Float>.self)
+  }
+
+  /// Four samples from `index` on.
+  @inline(__always)
+  subscript(four index: Int) -> SIMD4<Float> {
+    UnsafeRawPointer(self + index).loadUnaligned(as: SIMD4<Float>.self)
+  }
+
+  /// Two from `index` on.
+  @inline(__always)
+  subscript(pair index: Int) -> SIMD2<Float> {
+    UnsafeRawPointer(self + index).loadUnaligned(as: SIMD2<Float>.self)
+  }
 }
 
 /// Samples for the time of one call: one value each, or left and right by turns.
 struct Samples {
   let values: UnsafeMutablePointer<Float>
   let channelCount: Int
-
-  /// Those that begin `distance` values later.
-  func moved(_ distance: Int) -> Samples { Samples(values: values + distance, channelCount: channelCount) }
 
   /// Whole vectors of it are silenced: loops run over the end.
   func clear(_ sampleCount: Int) {
@@ -44,10 +75,8 @@ struct Samples {
   /// Left and right of one sample.
   @inline(__always)
   subscript(frame index: Int) -> SIMD2<Float> {
-    get { UnsafeRawPointer(values + 2 * index).loadUnaligned(as: SIMD2<Float>.self) }
-    nonmutating set {
-      UnsafeMutableRawPointer(values + 2 * index).storeBytes(of: newValue, as: SIMD2<Float>.self)
-    }
+    get { values[pair: 2 &* index] }
+    nonmutating set { values[pair: 2 &* index] = newValue }
   }
 
   /// Adds to left and right of four samples from `index` on.

@@ -14,23 +14,16 @@ struct Segment {
     self.init(start: start, slope: (end - start) / Float(samples))
   }
 
-  /// Of eight samples from `offset` on.
+  /// That of four samples from `offset` on, to which a loop adds 4: in small whole numbers that is exact.
   @inline(__always)
-  func vector(_ offset: Int) -> SIMD8<Float> {
-    SIMD8<Float>(repeating: start) + (Float(offset) + SIMD8<Float>(0, 1, 2, 3, 4, 5, 6, 7))
-      * SIMD8<Float>(repeating: slope)
+  static func offsets(_ offset: Int) -> SIMD4<Float> {
+    Float(Int32(truncatingIfNeeded: offset)) + SIMD4<Float>(0, 1, 2, 3)
   }
 
-  /// Of four samples from `offset` on, each twice: for left and right.
+  /// Of the samples that are so many after the setting.
   @inline(__always)
-  func frames(_ offset: Int) -> SIMD8<Float> {
-    SIMD8<Float>(repeating: start) + (Float(offset) + SIMD8<Float>(0, 0, 1, 1, 2, 2, 3, 3))
-      * SIMD8<Float>(repeating: slope)
-  }
+  func values(_ offsets: SIMD4<Float>) -> SIMD4<Float> { start + offsets * slope }
 
-  @inline(__always)
-  func value(_ offset: Int) -> Float { value(Int32(truncatingIfNeeded: offset)) }
-
-  @inline(__always)
-  func value(_ offset: Int32) -> Float { start + Float(offset) * slope }
+  /// Everywhere so much of it.
+  func scaled(_ gain: Float) -> Segment { Segment(start: start * gain, slope: slope * gain) }
 }

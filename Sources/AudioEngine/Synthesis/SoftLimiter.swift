@@ -17,9 +17,9 @@ struct SoftLimiter {
     var (level, slow) = (level, slow)
     for index in 0..<count {
       let dry = samples[frame: index]
-      slow += Self.slowShare * (dry - slow) + Self.floor
+      slow = (Self.slowShare * dry + Self.floor) + (1 - Self.slowShare) * slow
       var sample = dry - slow
-      level = max(max(sample.x.magnitude, sample.y.magnitude), level * Self.release + Self.floor)
+      level = max(max(sample.x.magnitude, sample.y.magnitude) + Self.floor, level * Self.release)
       if level > Self.threshold {
         sample *= Self.pressed(level) / level
         // The division is right to its last bit only.

@@ -6,8 +6,8 @@ protocol SoundGenerator {
   /// Sets what changes slowly for the samples that follow.
   mutating func setControls(_ samples: Int)
 
-  /// Adds the next samples; may write over the span's end, up to a whole vector.
-  mutating func add(to output: Samples, _ span: Span)
+  /// Makes the next samples; may write over the span's end, up to a whole vector.
+  mutating func write(to output: NoteSamples, _ span: Span)
 }
 
 /// How a note is played.

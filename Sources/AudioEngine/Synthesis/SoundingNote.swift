@@ -7,6 +7,7 @@ struct SoundingNote<Sound: SoundGenerator> {
   private let gain: Float
   private var sound: Sound
   private var envelope: Envelope
+  /// The envelope and the gain.
   private var segment = Segment.zero
   private var filter: NoteFilter?
   /// Whether it gives its place to another.
@@ -26,6 +27,8 @@ struct SoundingNote<Sound: SoundGenerator> {
   /// Whether nothing of it is heard any more.
   var isOver: Bool { envelope.isOver || sound.isOver }
 
+  var isFiltered: Bool { filter != nil }
+
   /// Goes within 5 ms.
   mutating func cut() {
     isCut = true
@@ -36,39 +39,48 @@ struct SoundingNote<Sound: SoundGenerator> {
   mutating func setControls(at position: Int, samples: Int) {
     let isReleased = position >= end
     if isReleased { envelope.release() }
-    segment = envelope.next(samples)
+    segment = envelope.next(samples).scaled(gain)
     sound.setControls(samples)
     filter?.setControls(samples, isReleased: isReleased)
   }
 
-  /// Makes the next samples, before the filter.
-  mutating func write(to scratch: Samples, _ span: Span) {
-    scratch.clear(span.count)
-    sound.add(to: scratch, span)
-  }
-
-  /// The filter, whose state is the caller's to advance; nil without one.
-  var lowPass: StateVariableFilter? {
-    get { filter?.filter }
-    set { if let newValue { filter?.filter = newValue } }
-  }
-
-  mutating func applyFilter(to scratch: Samples, _ span: Span) { filter?.apply(to: scratch, span) }
-
-  /// Adds what came through the filter to its part's samples.
-  func add(_ scratch: Samples, to part: Samples, _ span: Span) {
-    let gain = gain
-    let segment = segment
-    if scratch.channelCount == 2 {
-      for index in stride(from: 0, to: span.count * 2, by: SampleBuffer.vectorCount) {
-        let gains = segment.frames(span.offset + index / 2)
-        part.values[vector: index] += scratch.values[vector: index] * (gains * gain)
+  /// Adds the next samples to its part's.
+  mutating func add(to part: Samples, through scratch: NoteSamples, at position: Int, _ span: Span) {
+    let span = own(span, at: position)
+    sound.write(to: scratch, span)
+    var offsets = Segment.offsets(span.offset)
+    if part.channelCount == 2 {
+      for index in stride(from: 0, to: span.count, by: 4) {
+        let gains = segment.values(offsets)
+        part.add(index, left: scratch.left[four: index] * gains, right: scratch.right[four: index] * gains)
+        offsets += 4
       }
     } else {
-      for index in stride(from: 0, to: span.count, by: SampleBuffer.vectorCount) {
-        let gains = segment.vector(span.offset + index)
-        part.values[vector: index] += scratch.values[vector: index] * (gains * gain)
+      filter?.filter.lowPass(scratch.left, count: span.count)
+      for index in stride(from: 0, to: span.count, by: 4) {
+        part.values[four: index] += scratch.left[four: index] * segment.values(offsets)
+        offsets += 4
       }
     }
+  }
+
+  /// Has a bank compute its filter and its envelope.
+  mutating func enter(
+    _ bank: borrowing FilterBank, _ place: Int, through scratch: NoteSamples, at position: Int, _ span: Span
+  ) {
+    guard let filter = filter?.filter else { return }
+    let span = own(span, at: position)
+    sound.write(to: scratch, span)
+    bank.take(place, scratch, filter, gain: segment, count: span.count)
+  }
+
+  /// Goes on from where the bank came to.
+  mutating func leave(_ bank: borrowing FilterBank, _ place: Int) {
+    if filter != nil { bank.give(place, to: &filter!.filter, gain: &segment) }
+  }
+
+  /// A note that began within the control block has had its settings since then.
+  private func own(_ span: Span, at position: Int) -> Span {
+    Span(offset: min(span.offset, position - start), count: span.count)
   }
 }

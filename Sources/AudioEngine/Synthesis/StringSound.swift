@@ -8,7 +8,7 @@ struct StringSound: SoundGenerator {
 
   private let filter: StringLoop
   /// The last period's samples, and behind them those that follow.
-  private var line: [Float]
+  private let line: StringLine
   /// Where the next sample is written.
   private var end: Int
   private var remainingCount: Int
@@ -22,7 +22,7 @@ struct StringSound: SoundGenerator {
     filter = StringLoop(hertz: hertz, decaySeconds: seconds)
     remainingCount = Int(seconds * 48_000 * 1.3)
     end = filter.historyCount
-    line = [Float](repeating: 0, count: end + Self.roomCount + SampleBuffer.vectorCount)
+    line = StringLine(count: end + Self.roomCount + SampleBuffer.vectorCount)
     // What was before the first sample: the plucked shape, repeated, and a little of the finger's noise.
     let brightness = Float(min(1, 0.75 * stroke.strength))
     let bright = Waveform.brightPluck.table(hertz: hertz)
@@ -32,7 +32,7 @@ struct StringSound: SoundGenerator {
     var last: Float = 0
     for index in 0..<end {
       let noise = random.signed()
-      line[index] =
+      line.samples.base[index] =
         brightness * (bright.value(phase) + 0.05 * (noise - last)) + (1 - brightness) * dark.value(phase)
       last = noise
       phase &+= step
@@ -41,21 +41,25 @@ struct StringSound: SoundGenerator {
 
   mutating func setControls(_ samples: Int) {}
 
-  mutating func add(to output: Samples, _ span: Span) {
+  mutating func write(to output: NoteSamples, _ span: Span) {
     remainingCount -= span.count
     let kept = filter.historyCount
-    line.withUnsafeMutableBufferPointer { [filter] line in
-      // Safe: there is room for a span and a vector behind `end`, and a period before it.
-      let line = line.baseAddress!
-      if end > kept + Self.roomCount - ControlBlock.sampleCount {
-        line.update(from: line + end - kept, count: kept)
-        end = kept
-      }
-      filter.extend(line + end, count: span.count)
-      for index in stride(from: 0, to: span.count, by: SampleBuffer.vectorCount) {
-        output.values[vector: index] += line[vector: end + index]
-      }
+    // Safe: there is room for a span and a vector behind `end`, and a period before it.
+    let line = line.samples.base
+    if end > kept + Self.roomCount - ControlBlock.sampleCount {
+      line.update(from: line + end - kept, count: kept)
+      end = kept
     }
+    filter.extend(line + end, count: span.count)
+    output.left.update(from: line + end, count: span.count)
     end += span.count
   }
+}
+
+/// A note's own memory: a note is in an array, and an array would be copied where it cannot be seen that it has one
+/// owner only.
+private final class StringLine {
+  let samples: SampleBuffer
+
+  init(count: Int) { samples = SampleBuffer(count: count) }
 }
