@@ -25,7 +25,15 @@ struct OscillatorSound: SoundGenerator {
       self.phase = phase
     }
 
-    mutating func advance(_ count: Int) { phase &+= UInt32(truncatingIfNeeded: count) &* step }
+    mutating func write(to output: UnsafeMutablePointer<Float>, _ count: Int) {
+      var phases = SIMD4(phase, phase &+ step, phase &+ 2 &* step, phase &+ 3 &* step)
+      let steps = SIMD4(repeating: 4 &* step)
+      for index in stride(from: 0, to: count, by: 4) {
+        output[four: index] = table.values(phases)
+        phases &+= steps
+      }
+      phase &+= UInt32(truncatingIfNeeded: count) &* step
+    }
   }
 
   private let isStereo: Bool
@@ -65,47 +73,26 @@ struct OscillatorSound: SoundGenerator {
   }
 
   mutating func write(to output: NoteSamples, _ span: Span) {
-    if isStereo { writeThree(to: output, span.count) } else { writeOne(to: output.left, span.count) }
-    guard noise > 0 else { return }
+    let count = span.count
     withUnsafeTemporaryAllocation(of: Float.self, capacity: ControlBlock.sampleCount) { buffer in
       // Safe: a span is no longer than a control block, which is whole vectors.
-      let breath = buffer.baseAddress!
-      for index in 0..<span.count { breath[index] = random.signed() }
-      for index in stride(from: 0, to: span.count, by: 4) {
-        output.left[four: index] += noise * breath[four: index]
+      let both = buffer.baseAddress!
+      middle.write(to: isStereo ? both : output.left, count)
+      if isStereo {
+        left.write(to: output.left, count)
+        right.write(to: output.right, count)
+        let (near, far) = (near, far)
+        for index in stride(from: 0, to: count, by: 4) {
+          let (low, high, middle) = (output.left[four: index], output.right[four: index], both[four: index])
+          output.left[four: index] = (near * low + far * high) + middle
+          output.right[four: index] = (far * low + near * high) + middle
+        }
       }
+      guard noise > 0 else { return }
+      for index in 0..<count { both[index] = noise * random.signed() }
+      for index in stride(from: 0, to: count, by: 4) { output.left[four: index] += both[four: index] }
       guard isStereo else { return }
-      for index in stride(from: 0, to: span.count, by: 4) {
-        output.right[four: index] += noise * breath[four: index]
-      }
+      for index in stride(from: 0, to: count, by: 4) { output.right[four: index] += both[four: index] }
     }
-  }
-
-  private mutating func writeOne(to output: UnsafeMutablePointer<Float>, _ count: Int) {
-    let (table, step) = (middle.table, middle.step)
-    var phase = middle.phase
-    for index in stride(from: 0, to: count, by: 4) {
-      output[four: index] = table.values(phase, step)
-      phase &+= 4 &* step
-    }
-    middle.advance(count)
-  }
-
-  private mutating func writeThree(to output: NoteSamples, _ count: Int) {
-    var phases = (left.phase, middle.phase, right.phase)
-    let steps = (left.step, middle.step, right.step)
-    let tables = (left.table, middle.table, right.table)
-    let (near, far) = (near, far)
-    for index in stride(from: 0, to: count, by: 4) {
-      let low = tables.0.values(phases.0, steps.0)
-      let middle = tables.1.values(phases.1, steps.1)
-      let high = tables.2.values(phases.2, steps.2)
-      output.left[four: index] = (near * low + far * high) + middle
-      output.right[four: index] = (far * low + near * high) + middle
-      phases = (phases.0 &+ 4 &* steps.0, phases.1 &+ 4 &* steps.1, phases.2 &+ 4 &* steps.2)
-    }
-    left.advance(count)
-    middle.advance(count)
-    right.advance(count)
   }
 }

@@ -42,12 +42,6 @@ extension UnsafeMutablePointer<Float> {
 }
 
 extension UnsafePointer<Float> {
-  /// Eight samples from `index` on.
-  @inline(__always)
-  subscript(vector index: Int) -> SIMD8<Float> {
-    UnsafeRawPointer(self + index).loadUnaligned(as: SIMD8<Float>.self)
-  }
-
   /// Four samples from `index` on.
   @inline(__always)
   subscript(four index: Int) -> SIMD4<Float> {

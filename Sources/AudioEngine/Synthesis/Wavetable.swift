@@ -45,19 +45,15 @@ struct Wavetable: Sendable {
   /// A sample and the difference to the next one.
   @inline(__always)
   private func place(_ phase: UInt32) -> Double {
+    // Safe: the upper bits are less than the size.
     UnsafeRawPointer(samples + Int(phase &>> Self.shift)).load(as: Double.self)
   }
 
-  /// The sound at four phases, `step` apart.
+  /// The sound at four phases.
   @inline(__always)
-  func values(_ phase: UInt32, _ step: UInt32) -> SIMD4<Float> {
-    let (second, third, fourth) = (phase &+ step, phase &+ 2 &* step, phase &+ 3 &* step)
-    // Safe: the upper bits are less than the size.
-    let (a, b) = (place(phase), place(second))
-    let (c, d) = (place(third), place(fourth))
-    let phases =
-      SIMD4<UInt32>(repeating: phase)
-      &+ SIMD4<UInt32>(0, step, 2 &* step, 3 &* step)
+  func values(_ phases: SIMD4<UInt32>) -> SIMD4<Float> {
+    let (a, b) = (place(phases.x), place(phases.y))
+    let (c, d) = (place(phases.z), place(phases.w))
     // Safe: both are four words of 32 bits, of which any is a Float, as above.
     let fractions = unsafeBitCast(
       ((phases &<< Self.sizeLog2) &>> 9) | 0x3F80_0000, to: SIMD4<Float>.self)
