@@ -12,6 +12,10 @@ from harness import progress
 
 RATE = 48_000
 SECONDS = 12
+EFFECTS = {"reverb_s": 2.5, "delay": 18_000, "delay_feedback": 0.35, "chorus_hz": 0.6}
+#: Of the samples that `POST /stream/ID/test` makes.
+KINDS = ("push", "pull_request", "pull_request_review", "check_run", "workflow_run", "deployment_status", "issues",
+         "issue_comment", "release", "star", "fork")
 ENCODINGS = ("opus", "pcm16", "wav", "json-deflate", "json")
 
 
@@ -24,9 +28,13 @@ def render(bench):
     with services.engine(bench, folder) as engine:
         rows = [speed_row(engine, "one after the other", 1, rounds, 0), speed_row(engine, "two at once", 2, rounds, 1)]
         sizes = size_rows(engine)
+    with services.antiphon(bench, folder) as (engine, router):
+        composed = composed_rows(engine, compose(router), 2 if bench.quick else 8)
     progress("")
     harness.table(f"Rendering a piece of {SECONDS} s (six voices, twelve notes a second, all effects) to pcm16",
                   ["renderings", "CPU ms a piece", "× real time on one core", "ms at the client, p50", "p90"], rows)
+    harness.table("Rendering what the composer makes of the sample events to pcm16, one after the other",
+                  ["kind of event", "seconds", "notes a second", "CPU ms", "× real time on one core"], composed)
     print(f"Other programs meanwhile: {others.cores():.2f} cores.\n")
     harness.table(f"The same piece in every encoding, {SECONDS} s",
                   ["encoding", "bytes", "kbit/s", "of the JSON, %", "ms to render and encode"], sizes)
@@ -43,6 +51,47 @@ def speed_row(engine, name, parallel, rounds, family):
     times = [took for _, took in answers]
     return [name, f"{cpu * 1000:.0f}", f"{SECONDS / cpu:.0f}", f"{statistics.median(times):.0f}",
             f"{harness.point(times, 0.9):.0f}"]
+
+
+def compose(router):
+    """A score of each kind: its voices and notes, with the effects of a typical one."""
+    for kind in KINDS:
+        router.request("POST", "/stream/bench/test", event=kind)
+    events = []
+
+    def are_composed():
+        events[:] = json.loads(router.request("GET", "/api/v1/repositories/bench/events?limit=20"))["events"]
+        return len(events) == len(KINDS)
+
+    harness.wait_until("the pieces", are_composed)
+    scores = {}
+    for music in reversed(events):
+        notes = [[voice, 48 * start, 48 * length, pitch, velocity]
+                 for voice, start, length, pitch, velocity in music["notes"]]
+        sends = {"gain": 0.8, "pan": 0, "reverb": 0.4, "delay": 0.2, "chorus": 0.1}
+        scores[music["event"]["kind"]] = {
+            "seed": 1, "beat": 24_000, "length": max(note[1] + note[2] for note in notes) + 2 * RATE, "effects": EFFECTS,
+            "voices": [{**voice, **sends} for voice in music["voices"]], "notes": notes}
+    return scores
+
+
+def composed_rows(engine, scores, rounds):
+    rows, whole = [], [0, 0, 0]
+    for kind, score in scores.items():
+        progress(f"render, {kind}")
+        post(engine, {**score, "seed": 2}, "pcm16")
+        before = harness.cpu_seconds(engine.pid)
+        for seed in range(rounds):
+            post(engine, {**score, "seed": 3 + seed}, "pcm16")
+        cpu = (harness.cpu_seconds(engine.pid) - before) / rounds
+        row = [score["length"] / RATE, len(score["notes"]), cpu]
+        whole = [a + b for a, b in zip(whole, row, strict=True)]
+        rows.append(composed_row(kind, *row))
+    return [*rows, composed_row("all", *whole)]
+
+
+def composed_row(kind, seconds, notes, cpu):
+    return [kind, f"{seconds:.1f}", f"{notes / seconds:.1f}", f"{cpu * 1000:.0f}", f"{seconds / cpu:.0f}"]
 
 
 def size_rows(engine):
@@ -83,5 +132,5 @@ def piece(seed):
                       [4, start + step * beat, beat - 2_000, chord[0] - 12, 95],
                       [5, start + step * beat, 3_000, (36, 38)[step % 2], 100]]
     return {"seed": abs(seed), "beat": beat, "length": SECONDS * RATE,
-            "effects": {"reverb_s": 2.5, "delay": 18_000, "delay_feedback": 0.35, "chorus_hz": 0.6},
+            "effects": EFFECTS,
             "voices": voices, "notes": notes}
