@@ -108,8 +108,8 @@ extension DrumSound.Noise {
       // Safe: a span is no longer than a control block, which is whole vectors.
       let samples = buffer.baseAddress!
       for index in 0..<span.count { samples[index] = random.signed() }
-      highPass.highPass(samples, count: span.count, damping: Self.damping)
-      lowPass.lowPass(samples, count: span.count)
+      StateVariableFilter.bandPass(
+        &highPass, &lowPass, samples, count: span.count, damping: Self.damping)
       var offsets = Segment.offsets(span.offset)
       for index in stride(from: 0, to: span.count, by: 4) {
         output[four: index] += samples[four: index] * (segment.values(offsets) * recipe.level)

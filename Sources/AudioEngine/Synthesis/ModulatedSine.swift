@@ -17,20 +17,22 @@ struct ModulatedSine {
   mutating func add(
     to output: NoteSamples, _ span: Span, bend: Segment, level: Segment, left: Float, right: Float?
   ) {
-    let isBent = bend.start != 0 || bend.slope != 0
-    let (carrierSteps, modulatorSteps) = (
-      SIMD4(repeating: 4 &* carrier.step), SIMD4(repeating: 4 &* modulator.step)
-    )
-    var (carriers, modulators, offsets) = (carrier.four, modulator.four, Segment.offsets(span.offset))
-    for index in stride(from: 0, to: span.count, by: 4) {
-      var turns = PortableMath.turns(carriers)
-      if isBent { turns += PortableMath.sine(PortableMath.turns(modulators)) * bend.values(offsets) }
-      let values = PortableMath.sine(turns) * level.values(offsets)
-      output.left[four: index] += values * left
-      if let right { output.right[four: index] += values * right }
-      carriers &+= carrierSteps
-      modulators &+= modulatorSteps
-      offsets += 4
+    withUnsafeTemporaryAllocation(of: Float.self, capacity: ControlBlock.sampleCount) { buffer in
+      // Safe: a span is no longer than a control block, which is whole vectors.
+      let bends = buffer.baseAddress!
+      let isBent = bend.start != 0 || bend.slope != 0
+      // In two loops: one sine after the other is more than a processor can look ahead over.
+      if isBent {
+        modulator.forEachFour(span) { index, turns, offsets in
+          bends[four: index] = PortableMath.sine(turns) * bend.values(offsets)
+        }
+      }
+      carrier.forEachFour(span) { index, turns, offsets in
+        let bent = isBent ? turns + bends[four: index] : turns
+        let values = PortableMath.sine(bent) * level.values(offsets)
+        output.left[four: index] += values * left
+        if let right { output.right[four: index] += values * right }
+      }
     }
     carrier.advance(span.count)
     modulator.advance(span.count)
@@ -44,8 +46,20 @@ private struct Phase {
   /// The same a sample.
   var step: UInt32 = 0
 
-  /// Of the next four samples.
-  var four: SIMD4<UInt32> { SIMD4(value, value &+ step, value &+ 2 &* step, value &+ 3 &* step) }
+  /// The next samples by four: in turns, and how long after the control values' setting they are.
+  @inline(__always)
+  func forEachFour(
+    _ span: Span, _ body: (_ index: Int, _ turns: SIMD4<Float>, _ offsets: SIMD4<Float>) -> Void
+  ) {
+    var phases = SIMD4(value, value &+ step, value &+ 2 &* step, value &+ 3 &* step)
+    let steps = SIMD4(repeating: 4 &* step)
+    var offsets = Segment.offsets(span.offset)
+    for index in stride(from: 0, to: span.count, by: 4) {
+      body(index, PortableMath.turns(phases), offsets)
+      phases &+= steps
+      offsets += 4
+    }
+  }
 
   mutating func advance(_ count: Int) { value &+= UInt32(truncatingIfNeeded: count) &* step }
 }

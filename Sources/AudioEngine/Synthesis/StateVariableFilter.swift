@@ -29,30 +29,39 @@ struct StateVariableFilter {
 
   /// One channel, in place.
   mutating func lowPass(_ samples: UnsafeMutablePointer<Float>, count: Int) {
-    let (own, crossed, input) = (own, crossed, input)
-    var (first, second) = (first.x, second.x)
-    for index in 0..<count {
-      let error = samples[index] - second
-      let next = (second + crossed * first) + input * error
-      samples[index] = 0.5 * (second + next)
-      first = own * first + crossed * error
-      second = next
-    }
-    (self.first.x, self.second.x) = (first, second)
+    var filter = self
+    for index in 0..<count { samples[index] = filter.below(samples[index]) }
+    self = filter
   }
 
-  /// One channel, in place: what is above the cut-off.
-  mutating func highPass(_ samples: UnsafeMutablePointer<Float>, count: Int, damping: Float) {
-    let (own, crossed, input) = (own, crossed, input)
-    var (first, second) = (first.x, second.x)
+  /// One channel, in place: what is above the cut-off of `highPass` and below that of `lowPass`. Together, since each
+  /// sample waits for the one before it.
+  static func bandPass(
+    _ highPass: inout StateVariableFilter, _ lowPass: inout StateVariableFilter,
+    _ samples: UnsafeMutablePointer<Float>, count: Int, damping: Float
+  ) {
+    var (high, low) = (highPass, lowPass)
     for index in 0..<count {
-      let error = samples[index] - second
-      let next = (second + crossed * first) + input * error
-      let nextFirst = own * first + crossed * error
-      samples[index] -= 0.5 * ((second + next) + damping * (first + nextFirst))
-      first = nextFirst
-      second = next
+      samples[index] = low.below(high.above(samples[index], damping: damping))
     }
-    (self.first.x, self.second.x) = (first, second)
+    (highPass, lowPass) = (high, low)
+  }
+
+  @inline(__always)
+  private mutating func below(_ sample: Float) -> Float {
+    let error = sample - second.x
+    let next = (second.x + crossed * first.x) + input * error
+    defer {
+      first.x = own * first.x + crossed * error
+      second.x = next
+    }
+    return 0.5 * (second.x + next)
+  }
+
+  @inline(__always)
+  private mutating func above(_ sample: Float, damping: Float) -> Float {
+    let before = first.x
+    let low = below(sample)
+    return sample - (low + 0.5 * damping * (before + first.x))
   }
 }
