@@ -10,8 +10,8 @@ package enum PulseCode {
   @inline(__always)
   package static func word(_ sample: Float) -> Int16 {
     // Within −1…1, the sum's last bits are the number, rounded (IEEE 754, section 4.3.1: to the nearest).
-    let scaled = sample * 32_767 + 12_582_912
-    return Int16(truncatingIfNeeded: Int32(bitPattern: scaled.bitPattern) - 0x4B40_0000)
+    let scaled = sample * 32_767 + PortableMath.rounding
+    return Int16(truncatingIfNeeded: Int32(bitPattern: scaled.bitPattern &- PortableMath.rounding.bitPattern))
   }
 
   package static func words(of samples: [Float]) -> [Int16] { samples.map(word) }

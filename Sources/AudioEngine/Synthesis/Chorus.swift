@@ -54,9 +54,8 @@ struct Chorus: ~Copyable {
   /// Of the next four samples, each between the two that are next to its delay.
   @inline(__always)
   private static func copies(_ now: UnsafePointer<Float>, _ delays: SIMD4<Float>) -> SIMD4<Float> {
-    // Adding 1.5 × 2²³ rounds to a whole number, which is then in the lowest bits (IEEE 754, section 3.4).
-    let shifted = (delays - 0.5) + 12_582_912
-    let fractions = delays - (shifted - 12_582_912)
+    let shifted = (delays - 0.5) + PortableMath.rounding
+    let fractions = delays - (shifted - PortableMath.rounding)
     // Safe: both are four words of 32 bits. The line is as long as the longest delay and two.
     let wholes = unsafeBitCast(shifted, to: SIMD4<UInt32>.self) & 0xFFFF
     let (a, b) = (now[pair: -1 &- Int(wholes.x)], now[pair: 0 &- Int(wholes.y)])

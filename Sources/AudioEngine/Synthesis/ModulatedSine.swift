@@ -23,43 +23,23 @@ struct ModulatedSine {
       let isBent = bend.start != 0 || bend.slope != 0
       // In two loops: one sine after the other is more than a processor can look ahead over.
       if isBent {
-        modulator.forEachFour(span) { index, turns, offsets in
-          bends[four: index] = PortableMath.sine(turns) * bend.values(offsets)
+        var offsets = Segment.offsets(span.offset)
+        modulator.forEachFour(span.count) { index, phases in
+          bends[four: index] = PortableMath.sine(PortableMath.turns(phases)) * bend.values(offsets)
+          offsets += 4
         }
+      } else {
+        modulator.advance(span.count)
       }
-      carrier.forEachFour(span) { index, turns, offsets in
-        let bent = isBent ? turns + bends[four: index] : turns
-        let values = PortableMath.sine(bent) * level.values(offsets)
+      var offsets = Segment.offsets(span.offset)
+      carrier.forEachFour(span.count) { index, phases in
+        var turns = PortableMath.turns(phases)
+        if isBent { turns += bends[four: index] }
+        let values = PortableMath.sine(turns) * level.values(offsets)
         output.left[four: index] += values * left
         if let right { output.right[four: index] += values * right }
+        offsets += 4
       }
     }
-    carrier.advance(span.count)
-    modulator.advance(span.count)
   }
-}
-
-/// Where a sine is in its turn.
-private struct Phase {
-  /// In 2⁻³² of a turn.
-  private var value: UInt32 = 0
-  /// The same a sample.
-  var step: UInt32 = 0
-
-  /// The next samples by four: in turns, and how long after the control values' setting they are.
-  @inline(__always)
-  func forEachFour(
-    _ span: Span, _ body: (_ index: Int, _ turns: SIMD4<Float>, _ offsets: SIMD4<Float>) -> Void
-  ) {
-    var phases = SIMD4(value, value &+ step, value &+ 2 &* step, value &+ 3 &* step)
-    let steps = SIMD4(repeating: 4 &* step)
-    var offsets = Segment.offsets(span.offset)
-    for index in stride(from: 0, to: span.count, by: 4) {
-      body(index, PortableMath.turns(phases), offsets)
-      phases &+= steps
-      offsets += 4
-    }
-  }
-
-  mutating func advance(_ count: Int) { value &+= UInt32(truncatingIfNeeded: count) &* step }
 }

@@ -27,8 +27,7 @@ struct NoteGroup<Sound: SoundGenerator> {
   mutating func add(
     to output: Samples, through scratch: borrowing NoteScratch, at position: Int, _ span: Span
   ) {
-    guard let first = notes.first else { return }
-    guard first.isFiltered, output.channelCount == 2 else {
+    guard notes.first?.isFiltered == true, output.channelCount == 2 else {
       for index in notes.indices { notes[index].add(to: output, through: scratch.note, at: position, span) }
       return
     }

@@ -19,9 +19,7 @@ struct NoteSamples {
 
   /// Whole vectors of it are silenced: loops run over the end.
   func clear(_ sampleCount: Int, channelCount: Int) {
-    let count =
-      (sampleCount + SampleBuffer.vectorCount - 1) / SampleBuffer.vectorCount * SampleBuffer.vectorCount
-    left.update(repeating: 0, count: count)
-    if channelCount == 2 { right.update(repeating: 0, count: count) }
+    Samples(values: left, channelCount: 1).clear(sampleCount)
+    if channelCount == 2 { Samples(values: right, channelCount: 1).clear(sampleCount) }
   }
 }

@@ -16,23 +16,17 @@ struct OscillatorSound: SoundGenerator {
   private struct Oscillator {
     let table: Wavetable
     let hertz: Double
-    var phase: UInt32
-    var step: UInt32 = 0
+    var phase: Phase
 
     init(_ patch: Patch, hertz: Double, phase: UInt32) {
       table = patch.waveform.table(hertz: hertz)
       self.hertz = hertz
-      self.phase = phase
+      self.phase = Phase(value: phase)
     }
 
     mutating func write(to output: UnsafeMutablePointer<Float>, _ count: Int) {
-      var phases = SIMD4(phase, phase &+ step, phase &+ 2 &* step, phase &+ 3 &* step)
-      let steps = SIMD4(repeating: 4 &* step)
-      for index in stride(from: 0, to: count, by: 4) {
-        output[four: index] = table.values(phases)
-        phases &+= steps
-      }
-      phase &+= UInt32(truncatingIfNeeded: count) &* step
+      let table = table
+      phase.forEachFour(count) { index, phases in output[four: index] = table.values(phases) }
     }
   }
 
@@ -66,10 +60,10 @@ struct OscillatorSound: SoundGenerator {
 
   mutating func setControls(_ samples: Int) {
     let change = vibrato.next(samples)
-    middle.step = phaseStep(hertz: middle.hertz * (1 + change))
+    middle.phase.step = phaseStep(hertz: middle.hertz * (1 + change))
     guard isStereo else { return }
-    left.step = phaseStep(hertz: left.hertz * (1 - 0.6 * change))
-    right.step = phaseStep(hertz: right.hertz * (1 + 0.4 * change))
+    left.phase.step = phaseStep(hertz: left.hertz * (1 - 0.6 * change))
+    right.phase.step = phaseStep(hertz: right.hertz * (1 + 0.4 * change))
   }
 
   mutating func write(to output: NoteSamples, _ span: Span) {

@@ -52,10 +52,13 @@ package enum PortableMath {
     exp2(-9.965_784_284_662_087 * samples / (seconds * Double(ScoreLimits.sampleRate)))
   }
 
+  /// 1.5 × 2²³: adding it rounds to a whole number, which is then in the lowest bits, and which taking it away gives
+  /// (IEEE 754, sections 3.4 and 4.3.1).
+  static let rounding: Float = 12_582_912
+
   /// 2 to the power of `exponent`, −100 to 100; right to 2 × 10⁻⁷ of itself.
   static func exp2(_ exponent: Float) -> Float {
-    // Adding and taking away 1.5 × 2²³ rounds to a whole number.
-    let whole = (exponent + 12_582_912) - 12_582_912
+    let whole = (exponent + rounding) - rounding
     let x = (exponent - whole) * 0.693_147_18
     var sum = x * (1 / 720) + 1 / 120
     sum = sum * x + 1 / 24
@@ -71,7 +74,7 @@ package enum PortableMath {
     // The cosine is even, so that of the angle less a quarter only the magnitude is needed:
     // sin t = cos(t − ¼) = sin(¼ − |t − ¼|).
     let shifted = turns - 0.25
-    let whole = (shifted + 12_582_912) - 12_582_912
+    let whole = (shifted + rounding) - rounding
     // Safe: both are four words of 32 bits, of which any is a Float; the highest bit is its sign.
     let bits = unsafeBitCast(shifted - whole, to: SIMD4<UInt32>.self) & 0x7FFF_FFFF
     let x = 0.25 - unsafeBitCast(bits, to: SIMD4<Float>.self)
@@ -81,8 +84,6 @@ package enum PortableMath {
     sum = sum * square - 41.337_142
     return x * (sum * square + 6.283_164)
   }
-
-  static func sine(_ turns: Float) -> Float { sine(SIMD4(turns, 0, 0, 0)).x }
 
   /// Phases of which 2³² are a turn, in turns, and one turn more.
   @inline(__always)
