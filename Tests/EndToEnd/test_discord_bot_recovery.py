@@ -93,6 +93,23 @@ async def test_the_voice_server_changes(antiphon, stage):
     assert_plays(await stage.hear(100), 440)
 
 
+async def test_paused_in_the_middle_of_a_handshake(antiphon, stage):
+    """What the bot says of its speaking names the SSRC of the connection that it is said on, or it is not said."""
+    stage.move("ben", "Other")
+    await stage.ask("play", query=SONG.url)
+    await stage.hear(25)
+    answers = stage.fake.voice_server.answers
+    answers.clear()
+    stage.fake.move_user(stage.guild, stage.guild.bot, stage.guild.channel("Other"))
+    await stage.voice.wait(lambda: stage.voice.session and stage.voice.session.socket, "half a handshake")
+    # Longer than the silence that is sent after a pause.
+    await stage.ask("pause", by="ben")
+    await asyncio.sleep(1)
+    await stage.ask("resume", by="ben")
+    answers.set()
+    assert_plays(await stage.hear(75), 440)
+
+
 @pytest.mark.parametrize("resume", [True, False])
 async def test_the_gateway_breaks(antiphon, stage, resume):
     await stage.ask("play", query=SONG.url)

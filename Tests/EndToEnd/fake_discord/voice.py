@@ -1,5 +1,6 @@
 """Letting the bot into voice channels, moving it, and throwing it out."""
 
+import asyncio
 import secrets
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,9 @@ class VoiceServer:
         self.strays = 0
         self.gateway = VoiceGateway(self, fake.bell, fake.bot)
         self.socket = VoiceSocket(self)
+        #: Cleared, it lets every handshake wait for its READY.
+        self.answers = asyncio.Event()
+        self.answers.set()
         self._connections: dict[int, VoiceConnection] = {}
         self._by_ssrc: dict[int, VoiceConnection] = {}
         self._next_ssrc = secrets.randbelow(1 << 30)

@@ -149,6 +149,8 @@ class _Conversation:
             raise _Refused(4017, "cannot encrypt end to end, without which Discord lets nobody in since March 2026")
         connection, session = self._admitted(data)
         self._bind(connection, session)
+        self._server.bell.ring()
+        await self._server.answers.wait()
         ready = {
             "ssrc": session.ssrc,
             "ip": "127.0.0.1",

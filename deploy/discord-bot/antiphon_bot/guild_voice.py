@@ -1,4 +1,5 @@
-"""discord.py's voice client, with what it does not do: it stays away when it has to leave, and says so."""
+"""discord.py's voice client, with what it does not do: it stays away when it has to leave, says so, and says nothing of
+speaking before it may."""
 
 from __future__ import annotations
 
@@ -32,6 +33,16 @@ class GuildVoice(discord.VoiceClient):
     async def disconnect(self, *, force: bool = False) -> None:
         self._end_runner()
         await super().disconnect(force=force)
+
+    def pause(self) -> None:
+        if self._player is not None:
+            self._player.pause(update_speaking=self.is_connected())
+
+    def resume(self) -> None:
+        # In the middle of a handshake discord.py would name the SSRC of the connection before; once it is connected,
+        # its player says by itself that it speaks.
+        if self._player is not None:
+            self._player.resume(update_speaking=self.is_connected())
 
     def _is_thrown_out(self) -> bool:
         # While discord.py reconnects, it leaves and joins by itself, and expects to be told so.
