@@ -16,14 +16,22 @@ SECOND = tone_clip(880, 90, FLAC)
 
 #: Remembers what the page tells the device, and passes it on.
 RECORD_MEDIA_SESSION = """
-  window.mediaKeys = { handlers: {}, position: null };
+  window.mediaKeys = {
+    handlers: {},
+    position: null,
+    // What a lock screen shows, which counts on from what it was told last.
+    seconds() { return this.position.position + (performance.now() - this.toldMs) / 1000; },
+  };
   const session = navigator.mediaSession;
   const { setActionHandler, setPositionState } = session;
   session.setActionHandler = (action, run) => {
     if (run) window.mediaKeys.handlers[action] = run; else delete window.mediaKeys.handlers[action];
     setActionHandler.call(session, action, run);
   };
-  session.setPositionState = (state) => { window.mediaKeys.position = state; setPositionState.call(session, state); };
+  session.setPositionState = (state) => {
+    Object.assign(window.mediaKeys, { position: state, toldMs: performance.now() });
+    setPositionState.call(session, state);
+  };
 """
 
 
@@ -158,12 +166,22 @@ async def test_the_device_shows_and_controls_what_plays(antiphon, media, tmp_pat
         assert await page.evaluate("() => navigator.mediaSession.playbackState") == "paused"
         await press("play")
         await tab.phase("Now playing")
-        await press("seekto", seekTime=60)
-        await page.wait_for_function("() => window.mediaKeys.position.position >= 60")
-        await press("seekbackward", seekOffset=30)
-        await page.wait_for_function("() => window.mediaKeys.position.position < 40")
-        await press("seekforward")
-        await page.wait_for_function("() => window.mediaKeys.position.position >= 40")
+        place = await page.evaluate("() => window.mediaKeys.seconds()")
+        for action, details, seconds in (
+            ("seekto", {"seekTime": 60}, 60 - place),
+            ("seekbackward", {"seekOffset": 30}, -30),
+            ("seekforward", {}, 10),
+        ):
+            # By how much it jumps: what the browser holds back, less than 4 s, comes and goes.
+            zero = await page.evaluate("() => window.mediaKeys.seconds() - performance.now() / 1000")
+            await press(action, **details)
+            await page.wait_for_function(
+                """([zero, seconds]) => {
+                  const jump = window.mediaKeys.seconds() - performance.now() / 1000 - zero;
+                  return Math.abs(jump - seconds) < 4;
+                }""",
+                arg=[zero, seconds],
+            )
         await tab.send(type="queue_add", url=SECOND.url)
         await press("nexttrack")
         await tab.wait_for_tone(880)
