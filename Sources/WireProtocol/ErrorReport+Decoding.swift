@@ -30,7 +30,7 @@ extension ErrorReport {
 
   private static let notAnObject = ErrorReport(
     .invalidJSON, "the command is not a JSON object",
-    hint: #"send one object, for example {"type":"status","session_id":"1"}"#, stage: .command)
+    hint: "send one object in braces, its names and text in double quotes", stage: .command)
 
   private static func word(for type: any Any.Type) -> String {
     switch type {

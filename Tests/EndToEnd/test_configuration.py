@@ -101,6 +101,12 @@ def test_a_bad_value_on_the_command_line_is_an_error_as_ever():
     assert "comes from" not in result.stderr
 
 
+@BOTH
+def test_who_mistypes_is_told_where_the_settings_are_listed(program, prefix):
+    result = run(program, "--lisen", "127.0.0.1:1")
+    assert result.returncode == 64 and "'--lisen'" in result.stderr and f"'{program} run --help'" in result.stderr, result
+
+
 @pytest.mark.parametrize("form", ["json", "text"])
 async def test_it_runs_with_what_it_was_told(tmp_path, media, form):
     """Both processes with everything from elsewhere, and a variable that sets nothing."""

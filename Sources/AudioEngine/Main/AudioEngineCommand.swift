@@ -7,6 +7,10 @@ struct AudioEngineCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "AudioEngine",
     abstract: "Antiphon's sound: finds, decodes and paces every session's audio.",
+    usage: """
+      AudioEngine [run] [settings]     which 'AudioEngine run --help' lists
+             AudioEngine make-samples <folder>
+      """,
     version: WireLimits.softwareVersion, subcommands: [Run.self, MakeSamples.self],
     defaultSubcommand: Run.self)
 

@@ -32,7 +32,7 @@ package struct MediaRoot: Sendable {
     var status = stat()
     guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
       throw ErrorReport(
-        .sourceNotAudio, "media:\(relativePath) is not a file", hint: "GET /media lists a folder",
+        .sourceNotAudio, "media:\(relativePath) is not a file", hint: "media lists a folder",
         stage: .resolve)
     }
     guard status.st_size > 0 else {
@@ -142,7 +142,7 @@ package struct MediaRoot: Sendable {
     case ENOENT, ENOTDIR:
       ErrorReport(
         .sourceNotFound, "media:\(relativePath) does not exist below the media root",
-        hint: "GET /media lists the files", stage: .resolve)
+        hint: "media lists the files", stage: .resolve)
     case EACCES, EPERM, ELOOP:
       ErrorReport(
         .sourceForbidden, "media:\(relativePath) may not be read: \(errorText(code))",

@@ -7,6 +7,10 @@ struct RouterProgram: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "Router",
     abstract: "Antiphon's Router: hears the AudioEngine and serves everyone who listens.",
+    usage: """
+      Router [run] [settings]     which 'Router run --help' lists
+             Router token <subcommand>
+      """,
     version: WireLimits.softwareVersion, subcommands: [RouterCommand.self, TokenCommand.self],
     defaultSubcommand: RouterCommand.self)
 
