@@ -42,6 +42,7 @@ class Tab:
 
     def __init__(self, page: Page) -> None:
         self.page = page
+        page.set_default_timeout(PATIENCE_SECONDS * 1_000)
         self.complaints: list[str] = []
         page.on("pageerror", lambda error: self.complaints.append(f"exception: {error}"))
         page.on("console", self._hear)

@@ -183,14 +183,14 @@ async def test_a_repositorys_page_is_accessible(antiphon, browser, new_session, 
         await check("sounding")
         await happen(url, repository, "release", title="A long title, " * 12, outcome="success")
         # It is listed once it sounds, after the first.
-        await expect(tab.page.locator("#events .event-row")).to_have_count(2, timeout=40_000)
+        await expect(tab.page.locator("#events .event-row")).to_have_count(2)
         for panel in ("Events", "Try it", "Connect"):
             await tab.page.get_by_role("tab", name=panel).click()
             await check(panel)
         await tab.button("Percussion").click()
         await expect(tab.button("Percussion")).to_have_attribute("aria-pressed", "false")
         await tab.button("Replay the week").click()
-        await expect(tab.page.locator("#week")).to_be_visible(timeout=60_000)
+        await expect(tab.page.locator("#week")).to_be_visible()
         await check("replaying, a voice silenced")
         await tab.button("Stop the replay").click()
         # Nothing moves but what is told to.

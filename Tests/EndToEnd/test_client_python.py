@@ -195,7 +195,6 @@ async def test_too_many_commands_at_once_are_refused(session):
     assert (await session.history())["type"] == "history"
 
 
-@pytest.mark.timeout(300)
 def test_the_package_is_typed_strictly():
     """As a bot author's mypy sees it."""
     assert (PACKAGE / "antiphon_client" / "py.typed").exists()

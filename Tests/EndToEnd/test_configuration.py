@@ -104,7 +104,9 @@ def test_a_bad_value_on_the_command_line_is_an_error_as_ever():
 @BOTH
 def test_who_mistypes_is_told_where_the_settings_are_listed(program, prefix):
     result = run(program, "--lisen", "127.0.0.1:1")
-    assert result.returncode == 64 and "'--lisen'" in result.stderr and f"'{program} run --help'" in result.stderr, result
+    assert result.returncode == 64 and "'--lisen'" in result.stderr and f"'{program} run --help'" in result.stderr, (
+        result
+    )
 
 
 @pytest.mark.parametrize("form", ["json", "text"])

@@ -179,7 +179,6 @@ async def test_what_is_unknown_is_ignored(antiphon, new_session):
 LEFT_OUT = ("listen", "connect", "stream", "receiveGitHubDelivery")
 
 
-@pytest.mark.timeout(180)
 def test_schemathesis_finds_nothing(antiphon, tmp_path):
     """Good and bad requests made from the document, the same on every run, and what is said of the answers."""
     document = tmp_path / "openapi.yaml"
@@ -192,7 +191,7 @@ def test_schemathesis_finds_nothing(antiphon, tmp_path):
         "--phases=examples,coverage,fuzzing",
         "--max-examples=5",
         "--generation-deterministic",
-        "--request-timeout=10",
+        "--request-timeout=60",
         "--no-color",
     ]
     for operation in LEFT_OUT:
@@ -203,7 +202,7 @@ def test_schemathesis_finds_nothing(antiphon, tmp_path):
         env=os.environ | {"SCHEMATHESIS_HOOKS": "schemathesis_hooks", "PYTHONPATH": str(ROOT / "Tests" / "EndToEnd")},
         capture_output=True,
         text=True,
-        timeout=170,
+        timeout=280,
     )
     assert done.returncode == 0, done.stdout[-20_000:] + done.stderr
     assert antiphon.router.is_running and antiphon.engine.is_running

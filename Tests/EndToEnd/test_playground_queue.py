@@ -347,7 +347,7 @@ async def test_a_playlist_is_added_in_one_command(tmp_path, media, browser):
             await tab.play(PLAYING.url)
             await tab.page.locator("#source-url").fill(url)
             await tab.page.locator("#source-url").press("Enter")
-            await expect(tab.page.locator("#results .row")).to_have_count(12, timeout=60_000)
+            await expect(tab.page.locator("#results .row")).to_have_count(12)
             await expect(tab.page.locator("#results-heading")).to_have_text("A cast")
             async with listen(antiphon.router.url, "cast") as bot:
                 since = bot.mark()
