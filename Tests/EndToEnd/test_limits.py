@@ -257,7 +257,8 @@ async def test_what_cannot_be_carried_is_refused_and_all_else_enters(small, new_
         assert re.search(r"1 tracks .* at 0\.\d+ cores each, .* 0\.\d+ cores", refusal["message"]), refusal
         assert "--transcode-cpu-share" in refusal["hint"], refusal
         assert (await second.wait_event("ended", second.index(refusal)))["reason"] == "loadFailed"
-        for door in (f"{url}/api/v1/sessions/{new_session()}", f"{small.engine.url}/session/{new_session()}"):
+        others = [new_session(), new_session()]
+        for door in (f"{url}/api/v1/sessions/{others[0]}", f"{small.engine.url}/session/{others[1]}"):
             status, body, retry_after = await refused(f"{door}/play", {"url": LONG_MP3.url})
             assert status == 503 and body["code"] == "overloaded" and int(retry_after) > 0, (status, body, retry_after)
         assert await figure(small.engine, "antiphon_engine_transcodes_refused_total") == 3
@@ -272,6 +273,9 @@ async def test_what_cannot_be_carried_is_refused_and_all_else_enters(small, new_
             assert_unbroken(await listener.wait_packets(50, since=listener.mark()), listener.name)
             assert not listener.events("buffering"), listener
         assert_unbroken(first.packets(begun), "the transcode that was there first")
+        for other in others:
+            # What had no room is asked for again, and would take the place.
+            await request("POST", f"{url}/api/v1/sessions/{other}/stop")
         for listener in (first, third, fourth):
             await listener.command("stop")
 
