@@ -14,9 +14,10 @@ from .guild_voice import GuildVoice
 _log = logging.getLogger(__name__)
 
 #: How long a handshake with Discord may take. One in which an event or a datagram is lost never ends, so it is shorter
-#: than discord.py's own, and tried again.
+#: than discord.py's own, and tried again; discord.py itself misses one of two events that come at the same moment
+#: (`_wait_for_state` looks at the state before it waits for the next).
 CONNECT_SECONDS = 7.0
-CONNECT_ATTEMPTS = 2
+CONNECT_ATTEMPTS = 3
 #: discord.py reconnects by itself; what it has not managed in this time is begun anew.
 RECONNECT_SECONDS = 45.0
 #: How long leaving may take; Discord's word that it is done is not waited for any longer.
