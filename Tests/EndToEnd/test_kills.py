@@ -6,7 +6,6 @@ import time
 from dataclasses import dataclass, field, replace
 
 import aiohttp
-import numpy as np
 import pytest
 
 from client import listen, request
@@ -211,7 +210,6 @@ async def test_the_engine_is_killed_at_any_moment(mortal, new_session):
         await pauser.play(LONG.url, start_ms=60_000)
         await pauser.wait_packets(3)
         stood = (await pauser.command("pause"))["position_ms"]
-        gaps = []
         for kill in range(KILLS):
             await player.wait_packets(2, since=player.mark())
             changer.is_done = False
@@ -223,7 +221,8 @@ async def test_the_engine_is_killed_at_any_moment(mortal, new_session):
             await asyncio.to_thread(mortal.engine.start)
             back = time.monotonic_ns()
             first = (await player.wait_packets(1, since=since))[0]
-            gaps.append((first.arrived_ns - back) / 1e9)
+            seconds = (first.arrived_ns - back) / 1e9
+            assert seconds <= 2, f"kill {kill}: heard {seconds:.2f} s after the engine's return"
             apart = first.position_ms - last
             assert abs(apart) <= 1_000, f"kill {kill}: it went on {apart} ms from where it was"
             changer.is_done = True
@@ -231,6 +230,4 @@ async def test_the_engine_is_killed_at_any_moment(mortal, new_session):
             await changer.check()
             state = (await request("GET", f"{base}/{paused}")).body
             assert state["position_ms"] == stood and state["state"] in ("paused", "extracting"), (kill, state)
-    # All but what a machine that stands still now and then takes.
-    assert np.quantile(gaps, 0.9) <= 2, f"heard so many seconds after the engine's return: {np.round(gaps, 2)}"
     assert changer.answered > KILLS, "next to nothing was changed"

@@ -287,8 +287,7 @@ async def test_pieces_are_heard_one_after_the_other(station, repository):
         assert [each["number"] for each in music] == [2, 3, 4]
         for before, after in zip(music, music[1:], strict=False):
             end = before["position_ms"] + before["duration_ms"]
-            # It joins 2.5 s before the end, by the Router's clock; a machine that stands still holds the sound up.
-            assert end - 6_000 < after["position_ms"] < end + 3_000, (end, after["position_ms"])
+            assert end - 3_000 < after["position_ms"] < end + 1_500, (end, after["position_ms"])
         await other.wait(lambda: len(other.events("music")) >= 3, "the same three")
         assert [each["position_ms"] for each in other.events("music")[:3]] == [each["position_ms"] for each in music]
 
