@@ -19,8 +19,8 @@ RECORD_MEDIA_SESSION = """
   window.mediaKeys = {
     handlers: {},
     position: null,
-    // What a lock screen shows, which counts on from what it was told last.
-    seconds() { return this.position.position + (performance.now() - this.toldMs) / 1000; },
+    // Where a lock screen, which counts on from what it was told last, has the track at the page's time 0.
+    origin() { return this.position.position - this.toldMs / 1000; },
   };
   const session = navigator.mediaSession;
   const { setActionHandler, setPositionState } = session;
@@ -166,21 +166,18 @@ async def test_the_device_shows_and_controls_what_plays(antiphon, media, tmp_pat
         assert await page.evaluate("() => navigator.mediaSession.playbackState") == "paused"
         await press("play")
         await tab.phase("Now playing")
-        place = await page.evaluate("() => window.mediaKeys.seconds()")
+        place = await page.evaluate("() => window.mediaKeys.origin() + performance.now() / 1000")
         for action, details, seconds in (
             ("seekto", {"seekTime": 60}, 60 - place),
             ("seekbackward", {"seekOffset": 30}, -30),
             ("seekforward", {}, 10),
         ):
             # By how much it jumps: what the browser holds back, less than 4 s, comes and goes.
-            zero = await page.evaluate("() => window.mediaKeys.seconds() - performance.now() / 1000")
+            before = await page.evaluate("() => window.mediaKeys.origin()")
             await press(action, **details)
             await page.wait_for_function(
-                """([zero, seconds]) => {
-                  const jump = window.mediaKeys.seconds() - performance.now() / 1000 - zero;
-                  return Math.abs(jump - seconds) < 4;
-                }""",
-                arg=[zero, seconds],
+                "([before, seconds]) => Math.abs(window.mediaKeys.origin() - before - seconds) < 4",
+                arg=[before, seconds],
             )
         await tab.send(type="queue_add", url=SECOND.url)
         await press("nexttrack")

@@ -9,7 +9,7 @@ struct AudioEngineCommand: AsyncParsableCommand {
     abstract: "Antiphon's sound: finds, decodes and paces every session's audio.",
     usage: """
       AudioEngine [run] [settings]     which 'AudioEngine run --help' lists
-             AudioEngine make-samples <folder>
+      AudioEngine make-samples <folder>
       """,
     version: WireLimits.softwareVersion, subcommands: [Run.self, MakeSamples.self],
     defaultSubcommand: Run.self)

@@ -9,7 +9,7 @@ struct RouterProgram: AsyncParsableCommand {
     abstract: "Antiphon's Router: hears the AudioEngine and serves everyone who listens.",
     usage: """
       Router [run] [settings]     which 'Router run --help' lists
-             Router token <subcommand>
+      Router token <subcommand>
       """,
     version: WireLimits.softwareVersion, subcommands: [RouterCommand.self, TokenCommand.self],
     defaultSubcommand: RouterCommand.self)

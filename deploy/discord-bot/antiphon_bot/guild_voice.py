@@ -34,13 +34,14 @@ class GuildVoice(discord.VoiceClient):
         self._end_runner()
         await super().disconnect(force=force)
 
+    # In the middle of a handshake discord.py would name the SSRC of the connection before; once it is connected, its
+    # player says by itself that it speaks.
+
     def pause(self) -> None:
         if self._player is not None:
             self._player.pause(update_speaking=self.is_connected())
 
     def resume(self) -> None:
-        # In the middle of a handshake discord.py would name the SSRC of the connection before; once it is connected,
-        # its player says by itself that it speaks.
         if self._player is not None:
             self._player.resume(update_speaking=self.is_connected())
 
