@@ -68,7 +68,7 @@ extension DataPlane {
         hint: "try again")
     }
     do {
-      try link.send(EngineCommand(requestID: id, action: action))
+      try link.send(EngineCommand(requestID: id, client: asker.client.wireName, action: action))
     } catch {
       _ = pending.take(id)
       throw error

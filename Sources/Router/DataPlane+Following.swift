@@ -268,7 +268,7 @@ extension DataPlane {
       asker.answer(.event(event))
       self?.prepareAnswered(session, event, tag: play.request.tag)
     }
-    let answered = Asker.inside(take, askedBy: asker.webSocket)
+    let answered = Asker.inside(take, askedBy: asker.webSocket, client: asker.client)
     state.save(session) { [self] in
       guard let prepared = session.prepared, prepared.request.tag == play.request.tag else {
         return asker.refuse(.overtaken, sessionID: session.id)

@@ -64,7 +64,7 @@ extension DataPlane {
     } catch {
       throw Refusal(error)
     }
-    let finder = Asker.inside { [weak self] event in
+    let found = { [weak self] (event: EngineEvent) in
       guard let self else { return }
       do throws(Refusal) {
         try change(.add(Self.found(event), at: place), id, for: asker)
@@ -72,7 +72,7 @@ extension DataPlane {
         asker.refuse(error.report, sessionID: id)
       }
     }
-    try send(.resolve(request), for: finder)
+    try send(.resolve(request), for: .inside(found, client: asker.client))
   }
 
   /// A playlist's first 50 tracks, and of a search the best.

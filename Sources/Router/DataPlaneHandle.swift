@@ -30,12 +30,14 @@ struct DataPlaneHandle: Sendable {
   }
 
   /// Performs a command, and waits for its answer.
-  func ask(_ command: ClientCommand) async throws -> Asker.Answer {
+  ///
+  /// - Parameter client: whom it is accounted to.
+  func ask(_ command: ClientCommand, for client: ClientID) async throws -> Asker.Answer {
     try await eventLoop.flatSubmit {
       let promise = eventLoop.makePromise(of: Asker.Answer.self)
       promise.futureResult.assumeIsolated().whenComplete { plane.value.statistics.count($0) }
       do {
-        try plane.value.performOnce(command, for: .http(promise, requestID: command.requestID))
+        try plane.value.performOnce(command, for: .http(promise, requestID: command.requestID, client))
       } catch {
         promise.fail(error)
       }

@@ -79,7 +79,7 @@ extension CodingUserInfoKey {
 extension EngineCommand: Codable {
   private enum Key: String, CodingKey {
     case type, path, query, limit, url, tag, offset, volume, loop, paused, level, filters, score
-    case encoding, rendering, voices
+    case encoding, rendering, voices, client
     case requestID = "request_id"
     case sessionID = "session_id"
     case channelID = "channel_id"
@@ -94,6 +94,10 @@ extension EngineCommand: Codable {
     requestID = try fields.decodeIfPresent(String.self, forKey: .requestID)
     if let requestID, requestID.count > WireLimits.maximumRequestIDLength {
       throw ErrorReport.field("request_id", "has over \(WireLimits.maximumRequestIDLength) characters")
+    }
+    client = try fields.decodeIfPresent(String.self, forKey: .client)
+    if let client, client.count > WireLimits.maximumClientLength {
+      throw ErrorReport.field("client", "has over \(WireLimits.maximumClientLength) characters")
     }
     let type =
       try decoder.userInfo[.commandType] as? String ?? fields.decode(String.self, forKey: .type)
@@ -248,6 +252,7 @@ extension EngineCommand: Codable {
   public func encode(to encoder: any Encoder) throws {
     var fields = encoder.container(keyedBy: Key.self)
     try fields.encodeIfPresent(requestID, forKey: .requestID)
+    try fields.encodeIfPresent(client, forKey: .client)
     switch action {
     case .media(let path):
       try fields.encode("media", forKey: .type)

@@ -2,6 +2,9 @@
 public struct EngineCommand: Sendable, Equatable {
   /// Repeated by the answer.
   public var requestID: String?
+  /// For whom a router asks: equal for equal clients, at most 64 characters. The engine shares its workers, CPU and
+  /// extractions between clients.
+  public var client: String?
   public var action: Action
 
   /// The commands of version 1 that this version carries out.
@@ -38,8 +41,9 @@ public struct EngineCommand: Sendable, Equatable {
     case why
   }
 
-  public init(requestID: String? = nil, action: Action) {
+  public init(requestID: String? = nil, client: String? = nil, action: Action) {
     self.requestID = requestID
+    self.client = client
     self.action = action
   }
 

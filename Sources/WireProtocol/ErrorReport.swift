@@ -64,6 +64,8 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
   case sourceUnreachable = "source_unreachable"
   case sourceTimeout = "source_timeout"
   case sourceTooLarge = "source_too_large"
+  /// The engine died twice while this was being opened or produced.
+  case sourceCrashesEngine = "source_crashes_engine"
   case notAPicture = "not_a_picture"
   case extractionFailed = "extraction_failed"
   case extractorUnavailable = "extractor_unavailable"
@@ -71,6 +73,8 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
   case overloaded
   case tooManySessions = "too_many_sessions"
   case queueFull = "queue_full"
+  /// What was asked for could not be written to disk, and is not done.
+  case storageFailed = "storage_failed"
   case idempotencyConflict = "idempotency_conflict"
   case engineUnavailable = "engine_unavailable"
   case webhooksDisabled = "webhooks_disabled"
@@ -87,7 +91,7 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case .invalidState, .superseded, .queueFull: 409
     case .lineTooLong, .sourceTooLarge: 413
     case .sourceNotAudio, .notAPicture: 415
-    case .sourceEmpty, .sourceCorrupt, .sourceTruncated, .idempotencyConflict: 422
+    case .sourceEmpty, .sourceCorrupt, .sourceTruncated, .sourceCrashesEngine, .idempotencyConflict: 422
     case .internal: 500
     case .unsupported: 501
     case .sourceUnreachable, .extractionFailed: 502
@@ -96,13 +100,15 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
       .webhooksDisabled:
       503
     case .sourceTimeout: 504
+    case .storageFailed: 507
     }
   }
 
   var usualSeverity: ErrorReport.Severity {
     switch self {
     case .internal: .fault
-    case .sourceCorrupt, .sourceTruncated, .sourceUnreachable, .sourceTimeout, .extractionFailed,
+    case .sourceCorrupt, .sourceTruncated, .sourceUnreachable, .sourceTimeout, .sourceCrashesEngine,
+      .storageFailed, .extractionFailed,
       .extractorUnavailable, .workersExhausted, .overloaded, .engineUnavailable:
       .suspicious
     default: .common

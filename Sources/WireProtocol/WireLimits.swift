@@ -49,6 +49,9 @@ public enum WireLimits {
   /// Characters of a play's `tag`.
   public static let maximumTagLength = 64
 
+  /// Characters of a command's `client`.
+  public static let maximumClientLength = 64
+
   /// The kernel's buffer of a connection between Router and engine (seed `audio-processor-worker-pool.md`).
   public static let socketBufferByteCount = 65_536
   public static let socketBufferRange = 4_096...16_777_216

@@ -12,22 +12,34 @@ enum Asker {
   }
 
   case webSocket(WebSocketListener, requestID: String?)
-  case http(EventLoopPromise<Answer>, requestID: String?)
+  case http(EventLoopPromise<Answer>, requestID: String?, ClientID)
   /// One with an idempotency key, whose answer is kept (`DataPlane+Idempotency.swift`).
   indirect case keyed(Asker, Intent, DataPlane)
   /// The Router itself, for all to hear of: the queue, and sessions that go on after an engine's restart.
   case router
   /// The Router itself, for a step of something else.
   ///
-  /// - Parameter askedBy: who has had the answer when the others are told.
-  case inside((EngineEvent) -> Void, askedBy: WebSocketListener? = nil)
+  /// - Parameters:
+  ///   - askedBy: who has had the answer when the others are told.
+  ///   - client: for whom.
+  case inside((EngineEvent) -> Void, askedBy: WebSocketListener? = nil, client: ClientID = .router)
 
   var webSocket: WebSocketListener? {
     switch self {
     case .webSocket(let listener, _): listener
     case .keyed(let asker, _, _): asker.webSocket
-    case .inside(_, let listener): listener
+    case .inside(_, let listener, _): listener
     case .http, .router: nil
+    }
+  }
+
+  /// Whom it is accounted to.
+  var client: ClientID {
+    switch self {
+    case .webSocket(let listener, _): listener.request.grant.client
+    case .http(_, _, let client), .inside(_, _, let client): client
+    case .keyed(let asker, _, _): asker.client
+    case .router: .router
     }
   }
 
@@ -41,7 +53,7 @@ enum Asker {
     case .webSocket(let listener, let requestID):
       listener.statistics.count(.success(answer))
       listener.outlet.sendText(WebSocketFrames.text(Self.json(answer, requestID)))
-    case .http(let promise, let requestID):
+    case .http(let promise, let requestID, _):
       if case .event(var event) = answer {
         event.requestID = requestID
         if case .error(let report) = event.body { return promise.fail(Refusal(report)) }
@@ -49,7 +61,7 @@ enum Asker {
       } else {
         promise.succeed(answer)
       }
-    case .inside(let take, _): if case .event(let event) = answer { take(event) }
+    case .inside(let take, _, _): if case .event(let event) = answer { take(event) }
     case .keyed(let asker, let intent, let plane): plane.finish(intent, answer, for: asker)
     case .router: break
     }

@@ -44,12 +44,13 @@ struct SessionRoutes {
         try await perform(command.type, request, context)
       }
     }
-    router.get("api/v1/media") { request, _ in
+    router.get("api/v1/media") { request, context in
       let path = request.uri.queryParameters.get("path") ?? ""
-      return try await answer(ClientCommand(.engine(.media(path: path))))
+      return try await answer(ClientCommand(.engine(.media(path: path))), context)
     }
-    router.get("api/v1/resolve") { request, _ in
-      return try await answer(ClientCommand(.engine(.resolve(ResolveRequest(httpQuery: request.uri.query)))))
+    router.get("api/v1/resolve") { request, context in
+      return try await answer(
+        ClientCommand(.engine(.resolve(ResolveRequest(httpQuery: request.uri.query)))), context)
     }
   }
 
@@ -67,7 +68,7 @@ struct SessionRoutes {
       try await plane { plane in plane.statistics.count(.failure(error)) }
       throw error
     }
-    return try await answer(command)
+    return try await answer(command, context)
   }
 
   private func read(
@@ -100,8 +101,8 @@ struct SessionRoutes {
     return numbers
   }
 
-  private func answer(_ command: ClientCommand) async throws -> Response {
-    switch try await plane.ask(command) {
+  private func answer(_ command: ClientCommand, _ context: RouterRequestContext) async throws -> Response {
+    switch try await plane.ask(command, for: context.grant.client) {
     case .queue(_, let view): .json(JSON.encode(view))
     case .history(_, let view): .json(JSON.encode(view))
     case .event(let event):

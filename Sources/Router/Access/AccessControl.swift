@@ -8,10 +8,13 @@ package struct AccessControl: Sendable {
     package var authorization: String?
     /// `ticket` of the query, at the doors that take tickets.
     package var ticket: String?
+    /// Where the connection comes from: an IP address.
+    package var address: String?
 
-    package init(authorization: String? = nil, ticket: String? = nil) {
+    package init(authorization: String? = nil, ticket: String? = nil, address: String? = nil) {
       self.authorization = authorization
       self.ticket = ticket
+      self.address = address
     }
   }
 
@@ -44,11 +47,13 @@ package struct AccessControl: Sendable {
   ) throws(Refusal) -> Grant {
     if let ticket = credentials.ticket { return try tickets.grant(of: ticket, taking: takingTicket) }
     // Without keys a token cannot be judged, and there is nothing that it could add.
-    guard let verifier else { return .everything }
+    guard let verifier else { return .everything(from: credentials.address) }
     guard let token = try Self.token(in: credentials.authorization, isNeeded: !isAnonymousAllowed) else {
-      return .everything
+      return .everything(from: credentials.address)
     }
-    return try verifier.grant(for: token, now: now)
+    var grant = try verifier.grant(for: token, now: now)
+    grant.client = ClientID(subject: grant.subject, address: credentials.address)
+    return grant
   }
 
   /// The token of `Authorization: Bearer TOKEN` (RFC 6750, 2.1).

@@ -21,7 +21,8 @@ struct AccessMiddleware: RouterMiddleware {
   }
 
   private func grant(_ request: Request, _ path: String, _ context: Context) throws -> Grant {
-    var credentials = AccessControl.Credentials(authorization: request.headers[.authorization])
+    var credentials = AccessControl.Credentials(
+      authorization: request.headers[.authorization], address: context.channel.remoteAddress?.ipAddress)
     switch RouteAccess.of(request.method, path) {
     case .open: return .nothing
     case .listener:

@@ -10,6 +10,10 @@ package struct Grant: Sendable, Hashable {
   package var scope: Scope?
   /// Milliseconds since 1970, of the wall clock; nil for never.
   package var expiresAtMilliseconds: Int64?
+  /// Whom what is done with it is accounted to.
+  package var client = ClientID(subject: nil, address: nil)
+  /// How many times the usual limits of a client these are: the token's `limits`, or ten for `admin`.
+  package var limitFactor = 1
   /// Whether nothing was shown: neither token nor ticket.
   package var isAnonymous = false
 
@@ -28,6 +32,15 @@ package struct Grant: Sendable, Hashable {
     grant.isAnonymous = true
     return grant
   }()
+
+  /// The same for one client.
+  ///
+  /// - Parameter address: an IP address; nil where it is not known.
+  package static func everything(from address: String?) -> Grant {
+    var grant = everything
+    grant.client = ClientID(subject: nil, address: address)
+    return grant
+  }
 
   /// What a request has until it is known whose it is.
   package static let nothing = Grant(sessions: [], scope: nil)

@@ -75,7 +75,8 @@ actor ArtworkStore {
   }
 
   private nonisolated func piece(of url: String, from offset: Int) async throws -> ArtworkPiece {
-    let answer = try await plane.ask(ClientCommand(.engine(.artwork(url: url, offset: offset))))
+    let answer = try await plane.ask(
+      ClientCommand(.engine(.artwork(url: url, offset: offset))), for: .router)
     guard case .event(let event) = answer, case .artwork(let piece) = event.body else {
       throw Refusal(.internal, "the engine did not answer with a picture")
     }

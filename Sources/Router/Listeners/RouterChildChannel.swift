@@ -39,7 +39,7 @@ struct RouterChildChannel: ServerChildChannel, HTTPChannelHandler {
       // Judged once, since a ticket can be used once.
       let admitted = NIOLoopBoundBox<ListenRequest?>(nil, eventLoop: channel.eventLoop)
       let firstRequest = FirstRequestHandler { head in
-        admitted.value = try? admit(head)
+        admitted.value = try? admit(head, address: channel.remoteAddress?.ipAddress)
         return admitted.value != nil
       }
       let upgrade = NIOTypedHTTPServerUpgradeHandler(
@@ -117,7 +117,7 @@ struct RouterChildChannel: ServerChildChannel, HTTPChannelHandler {
 
   /// What `GET /ws` checks as a plain request is checked here before the upgrade. A ticket is used when
   /// nothing else is in the way: a refused request goes on to that route, which says why.
-  private func admit(_ head: HTTPRequestHead) throws(Refusal) -> ListenRequest {
+  private func admit(_ head: HTTPRequestHead, address: String?) throws(Refusal) -> ListenRequest {
     guard head.uri.prefix(while: { $0 != "?" }) == "/ws" else {
       throw Refusal(.notFound, "WebSockets are at /ws")
     }
@@ -131,7 +131,7 @@ struct RouterChildChannel: ServerChildChannel, HTTPChannelHandler {
     }
     let credentials = AccessControl.Credentials(
       authorization: head.headers.first(name: "Authorization"),
-      ticket: URI(head.uri).queryParameters.get("ticket"))
+      ticket: URI(head.uri).queryParameters.get("ticket"), address: address)
     let request = try ListenRequest(
       webSocket: head.uri, subprotocols: head.headers["Sec-WebSocket-Protocol"],
       grant: access.grant(for: credentials, takingTicket: false))

@@ -29,7 +29,7 @@ struct RenderClient: Sendable {
   }
 
   private func piece(_ request: RenderRequest) async throws -> RenderedPiece {
-    let answer = try await plane.ask(ClientCommand(.engine(.render(request))))
+    let answer = try await plane.ask(ClientCommand(.engine(.render(request))), for: .router)
     guard case .event(let event) = answer, case .rendered(let piece) = event.body else {
       throw Refusal(.internal, "the engine did not answer with music")
     }
