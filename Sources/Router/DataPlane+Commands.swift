@@ -27,7 +27,10 @@ extension DataPlane {
     case .queue(let id, let command): try perform(command, on: id, for: asker)
     case .engine(.session(let id, .play(let request))) where request.score != nil:
       // None of the queue's, which takes notice when it begins.
-      try sendInOrder(.session(store.session(id).id, .play(request)), for: asker)
+      try sendInOrder(
+        .session(
+          store.session(id, for: asker.client, limitFactor: asker.limitFactor).id, .play(request)), for: asker
+      )
     case .engine(.session(let id, .play(let request))): try play(request, on: id, for: asker)
     case .engine(.session(let id, .prepare(let request))): try prepare(request, on: id, for: asker)
     case .engine(.session(let id, .unprepare)):
@@ -48,13 +51,23 @@ extension DataPlane {
       try send(action, for: asker)
       return
     }
-    state.save(session) { [self] in
+    try state.prepare(session, for: asker.client)
+    save(session, for: asker) { [self] unwritten in
+      if let unwritten { return asker.refuseUnwritten(unwritten, sessionID: id) }
       do throws(Refusal) {
         try send(action, for: asker)
       } catch {
         asker.refuse(error.report, sessionID: id)
       }
     }
+  }
+
+  /// Writes what has changed of a session.
+  ///
+  /// - Parameter done: told why where it was a client's and could not be written, so that it is not in effect.
+  func save(_ session: RoutedSession, for asker: Asker, then done: @escaping (ErrorReport?) -> Void) {
+    guard asker.client == .router else { return state.save(session, for: asker.client, then: done) }
+    state.save(session) { done(nil) }
   }
 
   /// Sends a command under a request ID of the Router's own.
@@ -78,9 +91,9 @@ extension DataPlane {
 
   /// What is asked for by itself becomes the queue's current entry once it plays.
   private func play(_ request: PlayRequest, on id: SessionID, for asker: Asker) throws(Refusal) {
-    let session = try store.session(id)
+    let session = try store.session(id, for: asker.client, limitFactor: asker.limitFactor)
     defer { store.removeIfUnused(session) }
-    let (entry, request) = try tagged(request, session)
+    let (entry, request) = try tagged(request, session, for: asker.client)
     begin(StartingPlay(request: request, entry: entry), session, for: asker)
   }
 
@@ -94,14 +107,19 @@ extension DataPlane {
       _ = try send(.session(id, .prepare(request)), for: asker)
       return
     }
-    let (entry, request) = try tagged(request, session)
+    let (entry, request) = try tagged(request, session, for: asker.client)
     prepare(PreparedPlay(entry: entry, request: request, isClients: true), session, for: asker)
   }
 
+  /// Names a client's own play, once there is room for it.
   private func tagged(
-    _ request: PlayRequest, _ session: RoutedSession
+    _ request: PlayRequest, _ session: RoutedSession, for client: ClientID
   ) throws(Refusal) -> (QueueEntry, PlayRequest) {
-    let entry = session.queue.newEntry(try QueuedTrack(url: request.url).checked())
+    let track = try QueuedTrack(url: request.url).checked()
+    // It is going to be in the history.
+    try requireRoom(for: track.byteCount, in: session)
+    try state.prepare(session, for: client)
+    let entry = session.queue.newEntry(track)
     var request = request
     request.tag = newTag(for: entry)
     return (entry, request)
@@ -114,11 +132,14 @@ extension DataPlane {
       store.sessions[id]?.isStopping = true
       return
     }
+    try state.prepare(session, for: asker.client)
     session.owed = nil
     let ended = EngineEvent(.ended(.stopped, positionMilliseconds: 0), sessionID: id)
-    change(session) { _ = $0.ended(.stopped) }
+    _ = session.queue.ended(.stopped)
     asker.willAnswer(.event(ended))
-    state.save(session) {
+    save(session, for: asker) { [self] unwritten in
+      if let unwritten { return asker.refuseUnwritten(unwritten, sessionID: id) }
+      announce(session.queue.view(), of: session)
       asker.answer(.event(ended))
       session.broadcast(WebSocketFrames.text(ended.encoded()), except: asker.webSocket)
     }
@@ -126,15 +147,17 @@ extension DataPlane {
 
   /// A level for what plays is the engine's to change; one for what comes next is kept here.
   private func setVolume(_ level: Double, on id: SessionID, for asker: Asker) throws(Refusal) {
-    let session = try store.session(id)
+    let session = try store.session(id, for: asker.client, limitFactor: asker.limitFactor)
     defer { store.removeIfUnused(session) }
-    guard session.keepVolume(level) else {
-      try sendInOrder(.session(id, .volume(level)), for: asker)
-      return
-    }
-    state.save(session)
+    guard session.canKeepVolume else { return try sendInOrder(.session(id, .volume(level)), for: asker) }
+    try state.prepare(session, for: asker.client)
+    session.keepVolume(level)
     let status = EngineEvent(.status(session.snapshot), sessionID: id)
-    asker.answer(.event(status))
-    session.broadcast(WebSocketFrames.text(status.encoded()), except: asker.webSocket)
+    asker.willAnswer(.event(status))
+    save(session, for: asker) { unwritten in
+      if let unwritten { return asker.refuseUnwritten(unwritten, sessionID: id) }
+      asker.answer(.event(status))
+      session.broadcast(WebSocketFrames.text(status.encoded()), except: asker.webSocket)
+    }
   }
 }

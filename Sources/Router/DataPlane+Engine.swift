@@ -22,7 +22,9 @@ extension DataPlane: EngineLinkDelegate {
 
   func engineWentAway() {
     unconfirmed = []
-    for session in store.sessions.values {
+    state.noteEngineWentAway()
+    // What is idle has lost nothing.
+    for session in store.sessions.values where !session.isIdle || session.isStopping {
       loseEngine(session)
       state.save(session)
       store.removeIfUnused(session)
@@ -82,7 +84,7 @@ extension DataPlane: EngineLinkDelegate {
   private func sessionFrame(_ session: RoutedSession) -> ByteBuffer {
     WebSocketFrames.text(
       JSON.encode(
-        SessionMessage(session: session.snapshot, queue: session.queue.view(), engine: link.status)))
+        SessionMessage(session: session.snapshot, queue: session.queueView(), engine: link.status)))
   }
 
   private func announceEngine() {
@@ -128,6 +130,10 @@ extension DataPlane: EngineLinkDelegate {
     guard snapshot.state != .idle else { return }
     unconfirmed.remove(snapshot.sessionID)
     let session = store.known(snapshot.sessionID)
+    withQueue(of: session) { [self] in take(snapshot, session) }
+  }
+
+  private func take(_ snapshot: SessionSnapshot, _ session: RoutedSession) {
     reconcile(session, with: snapshot)
     station.adopted(session)
     state.save(session)

@@ -30,7 +30,8 @@ extension DataPlane {
     // Whatever is to stop, this comes after it.
     session.isStopping = false
     session.starting = play
-    state.save(session) { [self, play] in
+    save(session, for: asker) { [self, play] unwritten in
+      if let unwritten { return asker.refuseUnwritten(unwritten, sessionID: session.id) }
       guard let starting = session.starting, starting.request.tag == play.request.tag else {
         return asker.refuse(.overtaken, sessionID: session.id)
       }
@@ -104,6 +105,11 @@ extension DataPlane {
   // MARK: What the engine does
 
   func follow(_ event: EngineEvent, _ session: RoutedSession) {
+    if event.body.movesQueue { state.note(event, of: session) }
+    withQueue(of: session) { [self] in followNow(event, session) }
+  }
+
+  private func followNow(_ event: EngineEvent, _ session: RoutedSession) {
     switch event.body {
     case .extracting(let url, let tag): began(session, url, tag)
     case .ready(let ready) where session.playsCurrent(ready.url):
@@ -221,11 +227,14 @@ extension DataPlane {
   }
 
   func goOn(_ session: RoutedSession, after reason: EngineEvent.EndReason) {
-    var action: TrackQueue.Action?
-    change(session) { action = $0.ended(reason) }
-    if let action { perform(action, session) }
+    withQueue(of: session) { [self] in
+      var action: TrackQueue.Action?
+      change(session) { action = $0.ended(reason) }
+      if let action { perform(action, session) }
+    }
   }
 
+  /// The queue must be in memory.
   func change(_ session: RoutedSession, _ change: (inout TrackQueue) -> Void) {
     let before = session.queue.view()
     change(&session.queue)
@@ -244,7 +253,7 @@ extension DataPlane {
 
   /// Keeps the engine told what follows the current track, once its end is near. Called after every change.
   func seeToNext(_ session: RoutedSession) {
-    guard session.isSettled, session.prepared?.isClients != true else { return }
+    guard session.isSettled, session.storedRows == nil, session.prepared?.isClients != true else { return }
     guard let next = session.queue.following, let remaining = session.remainingMilliseconds,
       remaining <= RouterLimits.prepareAheadMilliseconds
     else { return withdrawPrepared(session) }
@@ -269,7 +278,8 @@ extension DataPlane {
       self?.prepareAnswered(session, event, tag: play.request.tag)
     }
     let answered = Asker.inside(take, askedBy: asker.webSocket, client: asker.client)
-    state.save(session) { [self] in
+    save(session, for: asker) { [self] unwritten in
+      if let unwritten { return asker.refuseUnwritten(unwritten, sessionID: session.id) }
       guard let prepared = session.prepared, prepared.request.tag == play.request.tag else {
         return asker.refuse(.overtaken, sessionID: session.id)
       }
@@ -288,6 +298,16 @@ extension DataPlane {
     session.withdraw(prepared.request.tag)
     state.save(session)
     _ = try? send(.session(session.id, .unprepare), for: .inside({ _ in }))
+  }
+}
+
+extension EngineEvent.Body {
+  /// Whether a session goes another way after it.
+  fileprivate var movesQueue: Bool {
+    switch self {
+    case .extracting, .ready, .ended, .error: true
+    default: false
+    }
   }
 }
 

@@ -4,7 +4,8 @@ import WireProtocol
 extension DataPlane {
   func perform(_ command: QueueCommand, on id: SessionID, for asker: Asker) throws(Refusal) {
     switch command {
-    case .show(let page): asker.answer(.queue(id, (store.sessions[id]?.queue ?? TrackQueue()).view(page)))
+    case .show(let page):
+      asker.answer(.queue(id, store.sessions[id]?.queueView(page) ?? TrackQueue().view(page)))
     case .history(let limit):
       asker.answer(.history(id, (store.sessions[id]?.queue ?? TrackQueue()).historyView(limit: limit)))
     case .find(let query, let place): try find(query, at: place, in: id, for: asker)
@@ -13,8 +14,12 @@ extension DataPlane {
   }
 
   private func change(_ command: QueueCommand, _ id: SessionID, for asker: Asker) throws(Refusal) {
-    let session = try store.session(id)
+    let session = try store.session(id, for: asker.client, limitFactor: asker.limitFactor)
     defer { store.removeIfUnused(session) }
+    if case .add(let tracks, _) = command {
+      try requireRoom(for: tracks.reduce(0) { $0 + $1.byteCount }, in: session)
+    }
+    try state.prepare(session, for: asker.client)
     let before = session.queue.view()
     // What is refused is refused before anything is changed.
     let isIdle = session.isIdle || session.playsScore
@@ -26,9 +31,12 @@ extension DataPlane {
     answer.added = added
     // Before anything is written, so that the answer is written with the change.
     asker.willAnswer(.queue(id, answer))
-    if let action { perform(action, session) }
+    if let action, action != .stop { perform(action, session) }
     seeToNext(session)
-    state.save(session) { [self] in
+    save(session, for: asker) { [self] unwritten in
+      if let unwritten { return asker.refuseUnwritten(unwritten, sessionID: id) }
+      // What plays goes on until it is sure that it is to end.
+      if action == .stop, session.starting == nil, session.owed == nil { perform(.stop, session) }
       asker.answer(.queue(id, answer))
       if hasChanged { announce(view, of: session, except: asker.webSocket) }
     }
@@ -67,12 +75,27 @@ extension DataPlane {
     let found = { [weak self] (event: EngineEvent) in
       guard let self else { return }
       do throws(Refusal) {
-        try change(.add(Self.found(event), at: place), id, for: asker)
+        try add(Self.found(event), at: place, in: id, for: asker)
       } catch {
         asker.refuse(error.report, sessionID: id)
       }
     }
     try send(.resolve(request), for: .inside(found, client: asker.client))
+  }
+
+  /// Adds what was found: the queue may have left the memory meanwhile.
+  private func add(
+    _ tracks: [QueuedTrack], at place: TrackQueue.Place, in id: SessionID, for asker: Asker
+  ) throws(Refusal) {
+    let session = try store.session(id, for: asker.client, limitFactor: asker.limitFactor)
+    withQueue(of: session, for: asker.client) { [self] refusal in
+      do throws(Refusal) {
+        if let refusal { throw refusal }
+        try change(.add(tracks, at: place), id, for: asker)
+      } catch {
+        asker.refuse(error.report, sessionID: id)
+      }
+    }
   }
 
   /// A playlist's first 50 tracks, and of a search the best.

@@ -2,12 +2,6 @@ import Logging
 import NIOCore
 import WireProtocol
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
 /// The Router's one loop and everything confined to it: the engine's link, the sessions, the WebSockets,
 /// and the commands that wait. No lock and no hop between a packet and its listeners
 /// (`docs/decisions/0003-router-data-plane-on-one-loop.md`).
@@ -61,12 +55,20 @@ final class DataPlane {
     self.logger = logger
     statistics = RouterStatistics()
     store = SessionStore(statistics: statistics)
-    state = StateWriter(store: stateStore, eventLoop: eventLoop, logger: logger)
+    state = StateWriter(
+      store: stateStore, clock: RunningClock(base: saved.runningMilliseconds), eventLoop: eventLoop,
+      logger: logger)
     pending = PendingRequests(prefix: "r\(String(UInt64.random(in: .min ... .max), radix: 36))")
     engineStartedAtMilliseconds = saved.engineStartedAtMilliseconds
     for answer in saved.answers { idempotency.restore(answer) }
-    for session in saved.sessions { store.known(session.record.id).restore(session) }
+    for record in saved.sessions { store.restore(record) }
+    for (id, unreadable) in Dictionary(grouping: saved.unreadable, by: \.sessionID) {
+      report(unreadable, of: id)
+    }
     store.onForget = { [state] session in state.forget(session) }
+    store.isUnconfirmed = { [state] id in state.holds(id) }
+    state.onFailure = { [unowned self] undos in follow(after: undos) }
+    state.onWritten = { [store] sessions in for session in sessions { store.removeIfUnused(session) } }
   }
 
   func start() {
@@ -142,17 +144,19 @@ final class DataPlane {
     eventLoop.assumeIsolated().scheduleTask(in: .seconds(1)) { [weak self] in
       guard let self else { return }
       let now = NIODeadline.now()
-      let wallMilliseconds = Int(Date().timeIntervalSince1970 * 1_000)
+      let runningMilliseconds = state.clock.milliseconds()
       for session in store.sessions.values {
         for listener in session.webSockets.values { listener.look(now: now) }
         seeToNext(session)
-        store.removeIfAbandoned(session, now: wallMilliseconds)
+        store.removeIfAbandoned(session, now: runningMilliseconds)
+        unloadIfIdle(session, now: now)
       }
       station.look()
       for connection in oggListeners.values { connection.listener.look() }
       for connection in oggListeners.values where connection.listener.isStuck(now: now) {
         connection.channel.close(promise: nil)
       }
+      idempotency.forgetExpired(nowMilliseconds: runningMilliseconds)
       expirePending(now: now)
       reportDrops()
       lookEverySecond()

@@ -31,13 +31,18 @@ struct DataPlaneHandle: Sendable {
 
   /// Performs a command, and waits for its answer.
   ///
-  /// - Parameter client: whom it is accounted to.
-  func ask(_ command: ClientCommand, for client: ClientID) async throws -> Asker.Answer {
+  /// - Parameters:
+  ///   - client: whom it is accounted to.
+  ///   - limitFactor: how many times the usual limits it has.
+  func ask(
+    _ command: ClientCommand, for client: ClientID, limitFactor: Int = 1
+  ) async throws -> Asker.Answer {
     try await eventLoop.flatSubmit {
       let promise = eventLoop.makePromise(of: Asker.Answer.self)
       promise.futureResult.assumeIsolated().whenComplete { plane.value.statistics.count($0) }
       do {
-        try plane.value.performOnce(command, for: .http(promise, requestID: command.requestID, client))
+        try plane.value.performOnce(
+          command, for: .http(promise, requestID: command.requestID, client, limitFactor: limitFactor))
       } catch {
         promise.fail(error)
       }

@@ -110,12 +110,14 @@ package enum RouterLimits {
   /// Commands waiting for the engine's answer.
   package static let maximumPendingRequests = 10_000
 
-  /// A queue's answer that is kept for repetitions; a longer one is kept without its tracks. 10,000 of them fit.
+  /// A queue's answer that is kept for repetitions; a longer one is kept without its tracks.
   package static let keptAnswerByteCount = 3_072
 
-  /// Answers that are kept for repeated commands: how many, their bytes, and for how long.
+  /// Answers that are kept for repeated commands: how many, their bytes with what each takes besides, and for how
+  /// long. 10,000 usual ones of 500 bytes fit.
   package static let maximumKeptAnswers = 10_000
-  package static let keptAnswersByteCount = 33_554_432
+  package static let keptAnswersByteCount = 8_388_608
+  package static let keptAnswerOverheadByteCount = 256
   package static let keptAnswerMilliseconds = 86_400_000
 
   /// Repetitions that wait for the first one's answer.

@@ -12,7 +12,7 @@ enum Asker {
   }
 
   case webSocket(WebSocketListener, requestID: String?)
-  case http(EventLoopPromise<Answer>, requestID: String?, ClientID)
+  case http(EventLoopPromise<Answer>, requestID: String?, ClientID, limitFactor: Int = 1)
   /// One with an idempotency key, whose answer is kept (`DataPlane+Idempotency.swift`).
   indirect case keyed(Asker, Intent, DataPlane)
   /// The Router itself, for all to hear of: the queue, and sessions that go on after an engine's restart.
@@ -37,9 +37,19 @@ enum Asker {
   var client: ClientID {
     switch self {
     case .webSocket(let listener, _): listener.request.grant.client
-    case .http(_, _, let client), .inside(_, _, let client): client
+    case .http(_, _, let client, _), .inside(_, _, let client): client
     case .keyed(let asker, _, _): asker.client
     case .router: .router
+    }
+  }
+
+  /// How many times the usual limits it has.
+  var limitFactor: Int {
+    switch self {
+    case .webSocket(let listener, _): listener.request.grant.limitFactor
+    case .http(_, _, _, let factor): factor
+    case .keyed(let asker, _, _): asker.limitFactor
+    case .inside, .router: 1
     }
   }
 
@@ -53,7 +63,7 @@ enum Asker {
     case .webSocket(let listener, let requestID):
       listener.statistics.count(.success(answer))
       listener.outlet.sendText(WebSocketFrames.text(Self.json(answer, requestID)))
-    case .http(let promise, let requestID, _):
+    case .http(let promise, let requestID, _, _):
       if case .event(var event) = answer {
         event.requestID = requestID
         if case .error(let report) = event.body { return promise.fail(Refusal(report)) }
@@ -71,6 +81,12 @@ enum Asker {
   /// answer is written in the transaction of the change.
   func willAnswer(_ answer: Answer) {
     if case .keyed(_, let intent, let plane) = self { plane.keep(answer, to: intent) }
+  }
+
+  /// What was to be answered could not be written, and is not in effect.
+  func refuseUnwritten(_ report: ErrorReport, sessionID: SessionID) {
+    if case .keyed(_, let intent, let plane) = self { plane.retract(intent) }
+    refuse(report, sessionID: sessionID)
   }
 
   func refuse(_ report: ErrorReport, sessionID: SessionID?) {

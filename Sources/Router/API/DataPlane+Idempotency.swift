@@ -1,21 +1,30 @@
 import WireProtocol
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
 /// Where commands come in from every door.
 extension DataPlane {
   /// Does what is asked, once for each idempotency key.
   func performOnce(_ command: ClientCommand, for asker: Asker) throws(Refusal) {
+    guard let session = sessionToRead(for: command) else {
+      return try performNow(command, for: asker)
+    }
+    withQueue(of: session, for: asker.client) { [self] refusal in
+      do throws(Refusal) {
+        if let refusal { throw refusal }
+        try performNow(command, for: asker)
+      } catch {
+        asker.refuse(error.report, sessionID: session.id)
+      }
+    }
+  }
+
+  private func performNow(_ command: ClientCommand, for asker: Asker) throws(Refusal) {
     guard let key = command.idempotencyKey, let sessionID = command.changedSession else {
       return try perform(command, for: asker)
     }
     let intent = Intent(sessionID, key)
     let verdict = try idempotency.begin(
-      intent, fingerprint: command.fingerprint, waiter: asker, nowMilliseconds: Self.unixMilliseconds)
+      intent, fingerprint: Fingerprint.of(command.action), waiter: asker, client: asker.client,
+      nowMilliseconds: state.clock.milliseconds())
     switch verdict {
     case .waits: break
     case .repeated(let json): asker.answer(try Self.answer(json))
@@ -44,32 +53,37 @@ extension DataPlane {
   @discardableResult
   func keep(_ answer: Asker.Answer, to intent: Intent) -> Bool {
     guard answer.isFinal,
-      let kept = idempotency.keep(answer.keptJSON, to: intent, nowMilliseconds: Self.unixMilliseconds)
+      let kept = idempotency.keep(
+        answer.keptJSON, to: intent, nowMilliseconds: state.clock.milliseconds())
     else { return false }
-    state.add(kept, oldestNumber: idempotency.oldestNumber)
+    state.add(kept, forgotten: idempotency.takeForgotten())
     return true
+  }
+
+  /// What the answer says could not be written.
+  func retract(_ intent: Intent) {
+    idempotency.retract(intent)
+    state.retract(intent)
   }
 
   private static func answer(_ json: [UInt8]) throws(Refusal) -> Asker.Answer {
     do {
-      return try JSON.decode(Asker.Answer.self, from: json)
+      return try JSON.decode(Kept<Asker.Answer>.self, from: json).value
     } catch {
       throw Refusal(.internal, "the answer that was kept cannot be read: \(error)")
     }
   }
-
-  private static var unixMilliseconds: Int { Int(Date().timeIntervalSince1970 * 1_000) }
 }
 
 extension Asker.Answer {
   /// As it is kept: of a long queue without its tracks, so that one session's answers do not push out all others'.
   fileprivate var keptJSON: [UInt8] {
-    let json = JSON.encode(self)
+    let json = JSON.keptBytes(self)
     guard case .queue(let id, var view) = self, json.count > RouterLimits.keptAnswerByteCount else {
       return json
     }
     view.tracks = []
-    return JSON.encode(Self.queue(id, view))
+    return JSON.keptBytes(Self.queue(id, view))
   }
 
   /// An error that may pass is not: the command is to be tried again.
@@ -89,6 +103,8 @@ extension ClientCommand {
     }
   }
 
-  /// Equal for equal commands. Descriptions of values made of strings, numbers and flags name every one.
-  fileprivate var fingerprint: String { ContentHash.entityTag(String(describing: action).utf8) }
+  /// The session whose queue must be in memory before it is carried out.
+  var sessionWithQueue: SessionID? {
+    if case .queue(let id, _) = action { id } else { changedSession }
+  }
 }

@@ -18,20 +18,27 @@ package struct KeptAnswer: Sendable, Equatable {
   /// Of the command, to tell a repetition from another one.
   package var fingerprint: String
   package var json: [UInt8]
-  /// Unix time.
+  /// By the Router's running time (`RunningClock`).
   package var answeredAtMilliseconds: Int
   /// Counts the answers; the oldest has the lowest.
   package var number: Int
+  /// Who has asked: what is kept is accounted to it.
+  package var client: ClientID
 
   package init(
-    intent: Intent, fingerprint: String, json: [UInt8], answeredAtMilliseconds: Int, number: Int
+    intent: Intent, fingerprint: String, json: [UInt8], answeredAtMilliseconds: Int, number: Int,
+    client: ClientID = .router
   ) {
     self.intent = intent
     self.fingerprint = fingerprint
     self.json = json
     self.answeredAtMilliseconds = answeredAtMilliseconds
     self.number = number
+    self.client = client
   }
+
+  /// What it takes in memory, about.
+  fileprivate var byteCount: Int { json.count + RouterLimits.keptAnswerOverheadByteCount }
 }
 
 /// The commands that came with an idempotency key. One that is repeated gets the first one's answer; one that
@@ -49,18 +56,26 @@ package struct IdempotencyStore<Waiter> {
 
   private struct Running {
     var fingerprint: String
+    var client: ClientID
     var isKept = false
     var waiters: [Waiter] = []
+  }
+
+  /// What is kept for one client.
+  private struct Share {
+    /// The oldest first.
+    var intents: Deque<Intent> = []
+    var byteCount = 0
   }
 
   private let maximumCount: Int
   private let maximumByteCount: Int
   private var running: [Intent: Running] = [:]
   private var answers: [Intent: KeptAnswer] = [:]
-  /// The oldest answer first.
-  private var order: Deque<Intent> = []
+  private var shares: [ClientID: Share] = [:]
   private var byteCount = 0
   private var nextNumber = 1
+  private var forgotten: [Int] = []
 
   package init(
     maximumCount: Int = RouterLimits.maximumKeptAnswers,
@@ -72,19 +87,24 @@ package struct IdempotencyStore<Waiter> {
 
   package var count: Int { answers.count }
 
-  /// Answers with lower numbers are forgotten.
-  package var oldestNumber: Int { order.first.flatMap { answers[$0]?.number } ?? nextNumber }
+  /// The numbers of the answers that have been forgotten since the last time.
+  package mutating func takeForgotten() -> [Int] {
+    defer { forgotten = [] }
+    return forgotten
+  }
 
   /// Decides about a command.
   ///
   /// - Parameters:
   ///   - fingerprint: equal for equal commands alone.
   ///   - waiter: kept where the verdict is `waits`.
+  ///   - client: who asks.
   /// - Throws: `idempotency_conflict` where the key belongs to another command.
   package mutating func begin(
-    _ intent: Intent, fingerprint: String, waiter: Waiter, nowMilliseconds: Int
+    _ intent: Intent, fingerprint: String, waiter: Waiter, client: ClientID = .router, nowMilliseconds: Int
   ) throws(Refusal) -> Verdict {
-    forgetExpired(nowMilliseconds: nowMilliseconds)
+    let oldest = nowMilliseconds - RouterLimits.keptAnswerMilliseconds
+    if let answer = answers[intent], answer.answeredAtMilliseconds <= oldest { forget(intent) }
     if let first = running[intent] {
       try Self.check(fingerprint, first.fingerprint, intent)
       guard first.waiters.count < RouterLimits.maximumRepetitionsWaiting else {
@@ -96,7 +116,7 @@ package struct IdempotencyStore<Waiter> {
       return .waits
     }
     guard let answer = answers[intent] else {
-      running[intent] = Running(fingerprint: fingerprint)
+      running[intent] = Running(fingerprint: fingerprint, client: client)
       return .perform
     }
     try Self.check(fingerprint, answer.fingerprint, intent)
@@ -111,9 +131,16 @@ package struct IdempotencyStore<Waiter> {
     running[intent]?.isKept = true
     let answer = KeptAnswer(
       intent: intent, fingerprint: first.fingerprint, json: json, answeredAtMilliseconds: nowMilliseconds,
-      number: nextNumber)
+      number: nextNumber, client: first.client)
     restore(answer)
     return answer
+  }
+
+  /// Forgets the answer that was about to be given, since what it says could not be written.
+  package mutating func retract(_ intent: Intent) {
+    guard running[intent]?.isKept == true else { return }
+    running[intent]?.isKept = false
+    forget(intent)
   }
 
   /// Ends what `begin` has begun.
@@ -123,29 +150,45 @@ package struct IdempotencyStore<Waiter> {
     running.removeValue(forKey: intent)?.waiters ?? []
   }
 
-  /// Takes what has been answered, now or before the Router's start; the oldest first.
+  /// Takes what has been answered, now or before the Router's start; the oldest first. Where there is no room, the
+  /// oldest answer of the client that holds most goes.
   package mutating func restore(_ answer: KeptAnswer) {
+    nextNumber = max(nextNumber, answer.number + 1)
     guard answers.updateValue(answer, forKey: answer.intent) == nil else { return }
-    nextNumber = answer.number + 1
-    order.append(answer.intent)
-    byteCount += answer.json.count
-    while answers.count > maximumCount || byteCount > maximumByteCount { forgetOldest() }
-  }
-
-  private mutating func forgetExpired(nowMilliseconds: Int) {
-    let oldest = nowMilliseconds - RouterLimits.keptAnswerMilliseconds
-    while let intent = order.first, let answer = answers[intent], answer.answeredAtMilliseconds <= oldest {
-      forgetOldest()
+    byteCount += answer.byteCount
+    shares[answer.client, default: Share()].intents.append(answer.intent)
+    shares[answer.client]?.byteCount += answer.byteCount
+    while answers.count > maximumCount || byteCount > maximumByteCount {
+      guard let largest = shares.max(by: { $0.value.byteCount < $1.value.byteCount }),
+        let oldest = largest.value.intents.first
+      else { return }
+      forget(oldest)
     }
   }
 
-  private mutating func forgetOldest() {
-    guard let intent = order.popFirst(), let answer = answers.removeValue(forKey: intent) else { return }
-    byteCount -= answer.json.count
+  /// Forgets what nobody repeats any more. Called now and then.
+  package mutating func forgetExpired(nowMilliseconds: Int) {
+    let oldest = nowMilliseconds - RouterLimits.keptAnswerMilliseconds
+    for share in shares.values {
+      for intent in share.intents {
+        guard let answer = answers[intent], answer.answeredAtMilliseconds <= oldest else { break }
+        forget(intent)
+      }
+    }
+  }
+
+  private mutating func forget(_ intent: Intent) {
+    guard let answer = answers.removeValue(forKey: intent) else { return }
+    forgotten.append(answer.number)
+    byteCount -= answer.byteCount
+    guard let index = shares[answer.client]?.intents.firstIndex(of: intent) else { return }
+    shares[answer.client]?.intents.remove(at: index)
+    shares[answer.client]?.byteCount -= answer.byteCount
+    if shares[answer.client]?.intents.isEmpty == true { shares[answer.client] = nil }
   }
 
   private static func check(_ fingerprint: String, _ known: String, _ intent: Intent) throws(Refusal) {
-    guard fingerprint == known else {
+    guard Fingerprint.areEqual(fingerprint, known) else {
       throw Refusal(
         .idempotencyConflict,
         "the idempotency key \(intent.key) was used for another command of the session \(intent.sessionID)",

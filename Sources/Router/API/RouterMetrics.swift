@@ -20,7 +20,14 @@ enum RouterMetrics {
       SessionSnapshot.State.allCases.map { (["state": $0.rawValue], counts[$0] ?? 0) })
     text.gauge(
       name("queued_tracks"), "Tracks that wait in all queues",
-      [([:], plane.store.sessions.values.reduce(0) { $0 + $1.queue.waiting.count })])
+      [([:], plane.store.sessions.values.reduce(0) { $0 + $1.rows.waitingCount })])
+    text.gauge(
+      name("queue_bytes"), "What queues take, in memory and on disk",
+      [
+        (["place": "memory"], plane.store.accounts.total.memory),
+        (["place": "disk"], plane.store.accounts.total.stored),
+      ])
+    text.gauge(name("storage_waiters"), "Commands that wait for the disk", [([:], plane.state.waitingCount)])
     text.gauge(
       name("state_writable"), "1 while queues can be written to disk",
       [([:], plane.state.problem == nil ? 1 : 0)])

@@ -102,7 +102,7 @@ struct SessionRoutes {
   }
 
   private func answer(_ command: ClientCommand, _ context: RouterRequestContext) async throws -> Response {
-    switch try await plane.ask(command, for: context.grant.client) {
+    switch try await plane.ask(command, for: context.grant.client, limitFactor: context.grant.limitFactor) {
     case .queue(_, let view): .json(JSON.encode(view))
     case .history(_, let view): .json(JSON.encode(view))
     case .event(let event):
@@ -128,10 +128,16 @@ struct SessionRoutes {
 
   private func show(_ context: RouterRequestContext) async throws -> Response {
     let id = try sessionID(context)
-    let detail = try await plane { plane in
+    let client = context.grant.client
+    let detail = try await plane.eventLoop.flatSubmit { [plane] in
+      let promise = plane.eventLoop.makePromise(of: SessionDetail.self)
       // Asking about a session does not make one.
-      SessionDetail(plane.store.sessions[id] ?? RoutedSession(id: id))
-    }
+      let session = plane.onLoop.store.sessions[id] ?? RoutedSession(id: id)
+      plane.onLoop.withQueue(of: session, for: client) { refusal in
+        if let refusal { promise.fail(refusal) } else { promise.succeed(SessionDetail(session)) }
+      }
+      return promise.futureResult
+    }.get()
     return .json(JSON.encode(detail))
   }
 }
@@ -144,7 +150,7 @@ private struct SessionDetail: Encodable, Sendable {
 
   init(_ session: RoutedSession, tracks: QueuePage = QueuePage()) {
     self.session = session.snapshot
-    queue = session.queue.view(tracks)
+    queue = session.queueView(tracks)
     listeners = session.listenerCount
   }
 

@@ -6,7 +6,7 @@ import WireProtocol
 /// at a time, filled with silence while the session is silent, so that the player stays connected.
 package final class OggListener {
   package let sessionID: SessionID
-  private let grant: Grant
+  let grant: Grant
   private let eventLoop: any EventLoop
   private let statistics: RouterStatistics
   private var packets: Deque<ByteBuffer> = []

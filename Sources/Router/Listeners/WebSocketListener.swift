@@ -42,7 +42,15 @@ final class WebSocketListener: ChannelInboundHandler, FrameOutletDelegate {
 
   // MARK: Listening
 
+  /// What it is told first is its session's queue, which may have to be read.
   private func join() {
+    guard let known = plane.store.sessions[request.sessionID] else { return enter() }
+    plane.withQueue(of: known, for: request.grant.client) { [self] _ in
+      if context != nil, !isClosing { enter() }
+    }
+  }
+
+  private func enter() {
     do {
       let session = try plane.store.add(self)
       self.session = session

@@ -64,6 +64,13 @@ package struct QueuedTrack: Codable, Sendable, Equatable {
     artwork = artwork ?? ready.artwork
   }
 
+  /// What an entry of it takes.
+  package var byteCount: Int {
+    [title, artist, artwork, requestedBy].reduce(url.utf8.count + RouterLimits.entryOverheadByteCount) {
+      $0 + ($1?.utf8.count ?? 0)
+    }
+  }
+
   private static func cut(_ text: String) -> String {
     String(String.UnicodeScalarView(text.unicodeScalars.prefix(WireLimits.maximumTagScalarCount)))
   }
@@ -84,6 +91,8 @@ package struct QueueEntry: Codable, Sendable, Equatable {
     self.id = id
     self.track = track
   }
+
+  package var byteCount: Int { track.byteCount }
 
   private enum Key: String, CodingKey {
     case id

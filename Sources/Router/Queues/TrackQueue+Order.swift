@@ -38,6 +38,7 @@ extension TrackQueue {
 
   mutating func insert(_ entries: [QueueEntry], at index: Int) {
     guard !entries.isEmpty else { return }
+    waitingByteCount += entries.reduce(0) { $0 + $1.byteCount }
     guard let ranks = ranks(entries.count, at: index) else {
       for entry in entries { changes.append(.waits(entry, rank: 0)) }
       waiting.insert(contentsOf: entries.map { Waiting(entry: $0, rank: 0) }, at: index)
@@ -50,6 +51,7 @@ extension TrackQueue {
   @discardableResult
   mutating func take(at index: Int) -> QueueEntry {
     let entry = waiting.remove(at: index).entry
+    waitingByteCount -= entry.byteCount
     changes.append(.left(id: entry.id))
     return entry
   }
@@ -69,9 +71,9 @@ extension TrackQueue {
   }
 
   private mutating func dealRanks() {
-    for index in waiting.indices {
-      waiting[index].rank = Int64(index) * Self.rankStep
-      changes.append(.moved(id: waiting[index].entry.id, rank: waiting[index].rank))
-    }
+    for index in waiting.indices { waiting[index].rank = Self.dealtRank(at: index) }
+    changes.append(.dealt(waiting.map(\.entry.id)))
   }
+
+  static func dealtRank(at place: Int) -> Int64 { Int64(place) * rankStep }
 }

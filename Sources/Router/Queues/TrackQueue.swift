@@ -20,6 +20,8 @@ package struct TrackQueue: Sendable {
   package enum Change: Sendable, Equatable {
     case waits(QueueEntry, rank: Int64)
     case moved(id: String, rank: Int64)
+    /// All that wait are in this order: the rank of each is `dealtRank` of its place.
+    case dealt([String])
     case left(id: String)
     case leftAll
     /// `number` counts up for ever: the newest of the history has the highest.
@@ -35,6 +37,9 @@ package struct TrackQueue: Sendable {
   /// The entry that plays or is about to, nil while the session is idle.
   package private(set) var current: QueueEntry?
   package internal(set) var waiting: Deque<Waiting> = []
+  /// Of what waits, and of the history.
+  var waitingByteCount = 0
+  private var historyByteCount = 0
   /// The oldest first.
   package private(set) var history: Deque<QueueEntry> = []
   package private(set) var loop = LoopMode.off
@@ -58,11 +63,26 @@ package struct TrackQueue: Sendable {
     self.loop = loop
     self.bitrateKilobits = bitrateKilobits
     self.lastID = lastID
+    waitingByteCount = waiting.reduce(0) { $0 + $1.entry.byteCount }
+    historyByteCount = history.reduce(0) { $0 + $1.byteCount }
   }
 
   package var isEmpty: Bool { current == nil && waiting.isEmpty }
   /// Whether it is as a queue nobody has used.
   package var isPristine: Bool { isEmpty && history.isEmpty && loop == .off && bitrateKilobits == nil }
+
+  /// What it takes in memory, and about what it takes on disk.
+  package var byteCount: Int { rowsByteCount + (current?.byteCount ?? 0) }
+  /// The same without the current entry, which is in the session's own row.
+  package var rowsByteCount: Int { waitingByteCount + historyByteCount }
+  /// On disk, besides the session's own.
+  package var rowCount: Int { waiting.count + history.count }
+  /// What the session's own row has of it.
+  package var withoutRows: TrackQueue {
+    TrackQueue(
+      current: current, waiting: [], history: [], lastPlayedNumber: lastPlayedNumber, loop: loop,
+      bitrateKilobits: bitrateKilobits, lastID: lastID)
+  }
 
   package var hasChangedRows: Bool { !changes.isEmpty }
 
@@ -103,6 +123,14 @@ package struct TrackQueue: Sendable {
           : "the queue has \(waiting.count) tracks and holds \(most): there is no room for \(tracks.count) more",
         hint: "remove some with queue_remove or queue_clear")
     }
+    let byteCount = tracks.reduce(0) { $0 + $1.byteCount }
+    guard self.byteCount + byteCount <= RouterLimits.queueByteCount else {
+      throw Refusal(
+        .queueFull,
+        "the queue and its history take \(self.byteCount) bytes of \(RouterLimits.queueByteCount): "
+          + "there is no room for \(byteCount) more",
+        hint: "remove some with queue_remove or queue_clear")
+    }
     let entries = tracks.map { newEntry($0) }
     let index: Int =
       switch place {
@@ -125,6 +153,7 @@ package struct TrackQueue: Sendable {
   package mutating func clear() {
     guard !waiting.isEmpty else { return }
     waiting.removeAll()
+    waitingByteCount = 0
     changes.append(.leftAll)
   }
 
@@ -180,6 +209,7 @@ package struct TrackQueue: Sendable {
     guard let entry = history.popLast() else {
       throw Refusal(.notFound, "nothing has played before", hint: "history lists what has")
     }
+    historyByteCount -= entry.byteCount
     changes.append(.forgotten(number: lastPlayedNumber))
     lastPlayedNumber -= 1
     // Where the queue loops, it waits already.
@@ -240,9 +270,12 @@ package struct TrackQueue: Sendable {
     current = nil
     lastPlayedNumber += 1
     history.append(left)
+    historyByteCount += left.byteCount
     changes.append(.played(left, number: lastPlayedNumber))
-    if history.count > RouterLimits.maximumHistoryEntries {
-      history.removeFirst()
+    while history.count > RouterLimits.maximumHistoryEntries
+      || historyByteCount > RouterLimits.historyByteCount
+    {
+      historyByteCount -= history.removeFirst().byteCount
       changes.append(.forgotten(number: lastPlayedNumber - history.count))
     }
     // One that cannot be played would come round for ever.

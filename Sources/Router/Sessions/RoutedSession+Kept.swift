@@ -1,11 +1,5 @@
 import WireProtocol
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
 /// What a session is kept as, and what it goes on with.
 extension RoutedSession {
   /// The session's own row.
@@ -22,11 +16,9 @@ extension RoutedSession {
     record.prepared = prepared
     record.positionMilliseconds = record.playing?.startMilliseconds ?? 0
     record.touchedMilliseconds = touchedMilliseconds
+    record.creator = creator
+    record.rows = rows
     return record
-  }
-
-  func touched() {
-    touchedMilliseconds = Int(Date().timeIntervalSince1970 * 1_000)
   }
 
   /// The engine has begun with what the queue wants, and nothing else is on its way.

@@ -5,7 +5,22 @@ import WireProtocol
 /// Confined to the data plane's loop.
 final class RoutedSession {
   let id: SessionID
-  var queue = TrackQueue()
+  /// Without its rows where those are on disk alone.
+  var queue = TrackQueue() { didSet { accounts.update(self) } }
+  /// What of the queue is on disk alone; nil where all of it is in memory.
+  var storedRows: StoredRows? { didSet { accounts.update(self) } }
+  /// What waits for the queue to be read, in order; nil where nobody reads it.
+  var deferred: [DeferredStep]?
+  /// When its queue was needed last.
+  var usedAt = NIODeadline.now()
+  /// Who has made it, and whom its queue is accounted to.
+  var creator: ClientID {
+    willSet { accounts.remove(self) }
+    didSet { accounts.update(self) }
+  }
+  /// What it is accounted for by now.
+  var accounted = SessionAccounts.Bytes()
+  let accounts: SessionAccounts
   /// The last play asked for, until the engine has begun with it: an end that is reported meanwhile is of what
   /// played before, and does not let the queue go on.
   var starting: StartingPlay?
@@ -14,7 +29,7 @@ final class RoutedSession {
   /// The track has finished, and the engine is about to say that it has gone on to what was prepared.
   var isAwaitingPrepared = false
   /// The last plays that the engine may begin though they are not to be heard any more.
-  private(set) var withdrawnTags: [String] = []
+  var withdrawnTags: [String] = []
   /// A stop is on its way: what is asked for now comes after it.
   var isStopping = false
   /// What is to play and could not be asked for, or was refused for now. It is asked for as soon as it can be.
@@ -26,7 +41,7 @@ final class RoutedSession {
   var overload: ErrorReport?
   /// No more kept, by that name there may be another.
   var isForgotten = false
-  /// When it was last changed: milliseconds since 1970.
+  /// When it was last changed, by the Router's running time.
   var touchedMilliseconds = 0
 
   private(set) var listenerCount = 0
@@ -34,9 +49,9 @@ final class RoutedSession {
   private var counter = PacketCounter()
   private var ring = LateJoinRing()
   /// The session's level outlives its tracks.
-  private(set) var volume = 1.0
+  var volume = 1.0
   /// Asked for while a track was being opened.
-  private var wantedVolume: Double?
+  var wantedVolume: Double?
   /// What the engine's events do not repeat of the play that began last.
   private(set) var beganWith: PlayRequest?
   private var opusOutlets: [FrameOutlet] = []
@@ -44,8 +59,10 @@ final class RoutedSession {
   private var oggListeners: [OggListener] = []
   private(set) var webSockets: [ObjectIdentifier: WebSocketListener] = [:]
 
-  init(id: SessionID) {
+  init(id: SessionID, creator: ClientID = .router, accounts: SessionAccounts = SessionAccounts()) {
     self.id = id
+    self.creator = creator
+    self.accounts = accounts
     playback = SessionSnapshot(sessionID: id, state: .idle)
   }
 
@@ -54,8 +71,9 @@ final class RoutedSession {
     isStopping || (playback.state == .idle && starting == nil && owed == nil && !isAwaitingPrepared)
   }
   /// Whether nothing is lost where it is forgotten.
-  var isUnused: Bool { isAbandoned && queue.isPristine && volume == 1 }
-  var isAbandoned: Bool { isIdle && listenerCount == 0 }
+  var isUnused: Bool { isAbandoned && keepsNothing }
+  var isAbandoned: Bool { isIdle && listenerCount == 0 && deferred == nil }
+  var keepsNothing: Bool { storedRows == nil && queue.isPristine && volume == 1 }
   var title: String? { playback.title }
   /// What plays is none of the queue's.
   var playsScore: Bool { playback.state != .idle && playback.url == PlayRequest.scoreURL }
@@ -160,14 +178,13 @@ final class RoutedSession {
 
   // MARK: Playback
 
-  /// Keeps a level for the next track, or for the one that is being opened.
-  ///
-  /// - Returns: false where one plays, whose level the engine changes.
-  func keepVolume(_ level: Double) -> Bool {
-    guard playback.state == .idle || playback.state == .extracting else { return false }
+  /// Whether a level is for the next track, or for the one that is being opened: of one that plays, the engine changes
+  /// it.
+  var canKeepVolume: Bool { playback.state == .idle || playback.state == .extracting }
+
+  func keepVolume(_ level: Double) {
     if playback.state == .extracting || starting != nil { wantedVolume = level }
     volume = level
-    return true
   }
 
   func withdraw(_ tag: String?) {
@@ -185,14 +202,15 @@ final class RoutedSession {
     return overload
   }
 
-  /// Is as it was kept.
-  func restore(_ saved: SavedSession) {
-    queue = saved.queue
-    volume = saved.record.volume
-    touchedMilliseconds = saved.record.touchedMilliseconds
-    prepared = saved.record.prepared
-    guard let request = saved.record.playing else { return }
-    guard saved.record.hasBegun else {
+  /// Is as it was kept, with the rows of its queue still on disk.
+  func restore(_ record: SessionRecord) {
+    queue = record.queue
+    storedRows = record.rows.isEmpty ? nil : record.rows
+    volume = record.volume
+    touchedMilliseconds = record.touchedMilliseconds
+    prepared = record.prepared
+    guard let request = record.playing else { return }
+    guard record.hasBegun else {
       owed = request
       return
     }
@@ -204,8 +222,8 @@ final class RoutedSession {
     playback.durationMilliseconds = queue.current?.track.durationMilliseconds
     playback.loop = request.loop
     playback.bitrateKilobits = request.bitrateKilobits
-    playback.positionMilliseconds = saved.record.positionMilliseconds
-    counter.anchor(positionMilliseconds: saved.record.positionMilliseconds, dueNanoseconds: nil)
+    playback.positionMilliseconds = record.positionMilliseconds
+    counter.anchor(positionMilliseconds: record.positionMilliseconds, dueNanoseconds: nil)
   }
 
   /// Whether that is what plays as far as is known.

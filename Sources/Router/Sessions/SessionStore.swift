@@ -7,6 +7,9 @@ final class SessionStore {
   private(set) var listenerCount = 0
   /// Told the session that is no longer kept.
   var onForget: (RoutedSession) -> Void = { _ in }
+  /// Whether something of a session is yet to be confirmed by the disk, so that it cannot be forgotten.
+  var isUnconfirmed: (SessionID) -> Bool = { _ in false }
+  let accounts = SessionAccounts()
   let statistics: RouterStatistics
   /// Outlets that were written to and are not flushed yet.
   private var unflushed: [FrameOutlet] = []
@@ -39,51 +42,94 @@ final class SessionStore {
   }
 
   /// The session of that name, made where there is none.
-  func session(_ id: SessionID) throws(Refusal) -> RoutedSession {
-    if let session = sessions[id] { return session }
-    if sessions.count >= RouterLimits.maximumSessions { forgetLeastTouched() }
-    guard sessions.count < RouterLimits.maximumSessions else {
-      throw Refusal(
-        .tooManySessions, "the Router has \(RouterLimits.maximumSessions) sessions, the most it keeps",
-        hint: "try again when others have ended")
+  ///
+  /// - Parameters:
+  ///   - client: who asks. One that nobody has made, or that keeps nothing yet, is that client's from now on.
+  ///   - limitFactor: how many times the usual limits the client has.
+  func session(
+    _ id: SessionID, for client: ClientID, limitFactor: Int = 1
+  ) throws(Refusal) -> RoutedSession {
+    defer { accounts.learn(limitFactor, of: client) }
+    if let session = sessions[id] {
+      take(session, for: client, limitFactor)
+      return session
     }
-    return known(id)
+    try makeRoom(for: client, limitFactor)
+    return make(id, creator: client)
+  }
+
+  private func take(_ session: RoutedSession, for client: ClientID, _ limitFactor: Int) {
+    guard client != .router, session.creator != client,
+      session.creator == .router || session.keepsNothing && session.isIdle,
+      accounts.sessions(of: client).count < maximumSessions(limitFactor)
+    else { return }
+    accounts.close(session)
+    session.creator = client
+    accounts.open(session)
+  }
+
+  private func maximumSessions(_ limitFactor: Int) -> Int {
+    RouterLimits.maximumSessionsPerClient * limitFactor
   }
 
   /// The session of that name where the engine says that it is: beyond the limit, since it plays already.
   func known(_ id: SessionID) -> RoutedSession {
-    if let session = sessions[id] { return session }
-    let session = RoutedSession(id: id)
+    sessions[id] ?? make(id, creator: .router)
+  }
+
+  /// A session as it was kept.
+  func restore(_ record: SessionRecord) {
+    make(record.id, creator: record.creator).restore(record)
+  }
+
+  @discardableResult
+  private func make(_ id: SessionID, creator: ClientID) -> RoutedSession {
+    let session = RoutedSession(id: id, creator: creator, accounts: accounts)
     sessions[id] = session
+    accounts.open(session)
     return session
   }
 
   /// Forgets a session that nobody hears, that plays nothing and keeps nothing.
   func removeIfUnused(_ session: RoutedSession) {
-    if session.isUnused { forget(session) }
+    guard session.isUnused, sessions[session.id] === session, !isUnconfirmed(session.id) else { return }
+    forget(session)
   }
 
   /// Forgets a queue that nobody has heard or touched for a long time.
   ///
-  /// - Parameter now: milliseconds since 1970.
+  /// - Parameter now: the Router's running time in milliseconds.
   func removeIfAbandoned(_ session: RoutedSession, now: Int) {
-    guard session.isAbandoned, now - session.touchedMilliseconds >= RouterLimits.abandonedSeconds * 1_000
+    guard session.isAbandoned, now - session.touchedMilliseconds >= RouterLimits.abandonedSeconds * 1_000,
+      !isUnconfirmed(session.id)
     else {
       return
     }
     forget(session)
   }
 
-  /// Makes room for another session, where one can be done without.
-  private func forgetLeastTouched() {
-    let abandoned = sessions.values.filter(\.isAbandoned)
+  /// Makes room for another session of a client, where one of its own can be done without.
+  private func makeRoom(for client: ClientID, _ limitFactor: Int) throws(Refusal) {
+    let own = accounts.sessions(of: client)
+    let most = maximumSessions(limitFactor)
+    let isShareFull = client != .router && own.count >= most
+    guard isShareFull || sessions.count >= RouterLimits.maximumSessions else { return }
+    let abandoned = own.compactMap { sessions[$0] }.filter { $0.isAbandoned && !isUnconfirmed($0.id) }
     if let session = abandoned.min(by: { $0.touchedMilliseconds < $1.touchedMilliseconds }) {
-      forget(session)
+      return forget(session)
     }
+    throw Refusal(
+      .tooManySessions,
+      isShareFull
+        ? "this client has made \(own.count) sessions of \(most), and all of them are in use"
+        : "the Router has \(RouterLimits.maximumSessions) sessions, the most it keeps, and none of this "
+          + "client's can be done without",
+      hint: "try again when others have ended")
   }
 
   private func forget(_ session: RoutedSession) {
     sessions[session.id] = nil
+    accounts.close(session)
     onForget(session)
   }
 
@@ -103,13 +149,13 @@ final class SessionStore {
   }
 
   func add(_ listener: WebSocketListener) throws(Refusal) -> RoutedSession {
-    let session = try admit(listener.request.sessionID)
+    let session = try admit(listener.request.sessionID, listener.request.grant)
     session.add(listener)
     return session
   }
 
   func add(_ listener: OggListener) throws(Refusal) -> RoutedSession {
-    let session = try admit(listener.sessionID)
+    let session = try admit(listener.sessionID, listener.grant)
     session.add(listener)
     return session
   }
@@ -132,9 +178,9 @@ final class SessionStore {
     left(session, session.remove(listener))
   }
 
-  private func admit(_ id: SessionID) throws(Refusal) -> RoutedSession {
+  private func admit(_ id: SessionID, _ grant: Grant) throws(Refusal) -> RoutedSession {
     try checkRoom(for: id)
-    let session = try session(id)
+    let session = try session(id, for: grant.client, limitFactor: grant.limitFactor)
     listenerCount += 1
     statistics.listenersAccepted += 1
     return session

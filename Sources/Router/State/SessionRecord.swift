@@ -16,45 +16,111 @@ package struct SessionRecord: Sendable, Equatable {
   package var hasBegun = false
   package var prepared: PreparedPlay?
   package var positionMilliseconds = 0
-  /// When it was last changed: milliseconds since 1970.
+  /// When it was last changed, by the Router's running time (`RunningClock`).
   package var touchedMilliseconds = 0
+  /// Who has made it.
+  package var creator = ClientID.router
+  /// The queue's other rows, which are read when they are needed.
+  package var rows = StoredRows()
 
   package init(id: SessionID) {
     self.id = id
   }
+
+  /// The queue without its other rows.
+  package var queue: TrackQueue {
+    TrackQueue(
+      current: current, waiting: [], history: [], lastPlayedNumber: lastPlayedNumber, loop: loop,
+      bitrateKilobits: bitrateKilobits, lastID: lastID)
+  }
 }
 
-/// A session as it was kept.
-package struct SavedSession: Sendable {
-  package var record: SessionRecord
-  package var queue: TrackQueue
+/// How much there is of a queue on disk.
+package struct StoredRows: Sendable, Equatable {
+  package var waitingCount = 0
+  package var historyCount = 0
+  /// As `TrackQueue.rowsByteCount` counts.
+  package var byteCount = 0
+
+  package init() {}
+
+  init(_ queue: TrackQueue) {
+    waitingCount = queue.waiting.count
+    historyCount = queue.history.count
+    byteCount = queue.rowsByteCount
+  }
+
+  package var isEmpty: Bool { waitingCount == 0 && historyCount == 0 }
 }
 
-/// Everything that was kept.
+/// Everything that is read at the start. It takes neither time nor memory in proportion to the queues.
 package struct SavedState: Sendable {
-  package var sessions: [SavedSession] = []
+  package var sessions: [SessionRecord] = []
   /// The oldest first.
   package var answers: [KeptAnswer] = []
   /// When the engine that was connected last had started.
   package var engineStartedAtMilliseconds: Int?
+  /// Where the Router's running time goes on.
+  package var runningMilliseconds = 0
+  /// What could not be read and was put aside.
+  package var unreadable: [Unreadable] = []
 }
 
 /// What one transaction writes, in this order.
 package struct StateBatch: Sendable {
   /// Sessions whose rows are to be gone, before anything is written.
   package var cleared: Set<SessionID> = []
-  package var changes: [(session: SessionID, change: TrackQueue.Change)] = []
+  package var changes: [SessionID: QueueChanges] = [:]
   package var records: [SessionRecord] = []
   package var positions: [(session: SessionID, milliseconds: Int)] = []
   package var engineStartedAtMilliseconds: Int?
   package var answers: [KeptAnswer] = []
-  /// Answers with lower numbers are to be gone.
-  package var oldestAnswer = 0
+  /// Answers with these numbers are to be gone.
+  package var forgottenAnswers: [Int] = []
+  package var runningMilliseconds = 0
 
   package init() {}
 
   package var isEmpty: Bool {
     cleared.isEmpty && changes.isEmpty && records.isEmpty && positions.isEmpty
-      && engineStartedAtMilliseconds == nil && answers.isEmpty
+      && engineStartedAtMilliseconds == nil && answers.isEmpty && forgottenAnswers.isEmpty
+  }
+}
+
+/// What is to be written of one queue, in order.
+package struct QueueChanges: Sendable {
+  package private(set) var list: [TrackQueue.Change] = []
+  /// How many rows they write.
+  package private(set) var rowCount = 0
+
+  package init(_ changes: [TrackQueue.Change] = []) {
+    append(changes)
+  }
+
+  package mutating func append(_ changes: [TrackQueue.Change]) {
+    // Every rank is dealt anew: what was said of ranks before is over.
+    if changes.contains(where: \.isDeal) {
+      list.removeAll(where: \.isOfRanksAlone)
+      rowCount = list.count
+    }
+    list += changes
+    rowCount += changes.reduce(0) { $0 + $1.rowCount }
+  }
+}
+
+extension TrackQueue.Change {
+  fileprivate var isDeal: Bool {
+    if case .dealt = self { true } else { false }
+  }
+
+  fileprivate var isOfRanksAlone: Bool {
+    switch self {
+    case .moved, .dealt: true
+    default: false
+    }
+  }
+
+  fileprivate var rowCount: Int {
+    if case .dealt(let ids) = self { ids.count } else { 1 }
   }
 }

@@ -52,6 +52,33 @@ enum StateSchema {
           CREATE INDEX delivery_age ON delivery (received_ms);
           """)
     }
+    migrator.registerMigration("session creators") { database in
+      // Ages were of the wall clock. By the running time, which begins here, the order of before is all that stays.
+      try database.execute(
+        sql: """
+          ALTER TABLE session ADD COLUMN creator TEXT;
+          ALTER TABLE session ADD COLUMN waiting_count INTEGER NOT NULL DEFAULT 0;
+          ALTER TABLE session ADD COLUMN history_count INTEGER NOT NULL DEFAULT 0;
+          ALTER TABLE session ADD COLUMN row_bytes INTEGER NOT NULL DEFAULT 0;
+          UPDATE session SET touched_ms = place FROM (
+            SELECT session_id AS id, ROW_NUMBER() OVER (ORDER BY touched_ms) AS place FROM session
+          ) WHERE session_id = id;
+          UPDATE session SET
+            waiting_count = (SELECT COUNT(*) FROM waiting WHERE waiting.session_id = session.session_id),
+            history_count = (SELECT COUNT(*) FROM played WHERE played.session_id = session.session_id),
+            row_bytes =
+              (SELECT IFNULL(SUM(LENGTH(CAST(entry AS BLOB)) + \(RouterLimits.entryOverheadByteCount)), 0)
+                FROM waiting WHERE waiting.session_id = session.session_id)
+              + (SELECT IFNULL(SUM(LENGTH(CAST(entry AS BLOB)) + \(RouterLimits.entryOverheadByteCount)), 0)
+                FROM played WHERE played.session_id = session.session_id);
+          ALTER TABLE answer ADD COLUMN client TEXT;
+          UPDATE answer SET answered_ms = 0;
+          INSERT INTO setting SELECT 'running_ms', COUNT(*) + 1 FROM session;
+          CREATE TABLE unreadable (
+            number INTEGER PRIMARY KEY, session_id TEXT NOT NULL, place TEXT NOT NULL, content TEXT NOT NULL
+          );
+          """)
+    }
     guard try !database.read(migrator.hasBeenSuperseded) else {
       throw StateStore.OpenError(
         description: "it was written by a newer Antiphon; install that one, or put the copy of before it back"

@@ -18,6 +18,7 @@ package final class StateStore: Sendable {
   }
 
   private let database: DatabaseQueue
+  private let decoding = DispatchQueue(label: "antiphon.state.decoding")
   private let path: String
   /// Of the file that was opened.
   private let fileNumber: UInt64?
@@ -54,19 +55,49 @@ package final class StateStore: Sendable {
     }
   }
 
+  /// Reads what is needed at the start: of the queues nothing but the current entries.
   package func load() throws -> SavedState {
-    try database.read { database in
+    try database.write { database in
       var state = SavedState()
       state.engineStartedAtMilliseconds = try Int.fetchOne(
         database, sql: "SELECT value FROM setting WHERE name = 'engine_started_ms'")
+      state.runningMilliseconds =
+        try Int.fetchOne(database, sql: "SELECT value FROM setting WHERE name = 'running_ms'") ?? 0
       state.answers = try Row.fetchAll(database, sql: "SELECT * FROM answer ORDER BY number")
-        .compactMap(Self.answer)
-      let rows = try Row.fetchAll(database, sql: "SELECT * FROM session")
-      for row in rows {
-        guard let record = Self.record(row) else { continue }
-        state.sessions.append(SavedSession(record: record, queue: try Self.queue(record, database)))
+        .compactMap(StateRows.answer)
+      for row in try Row.fetchAll(database, sql: "SELECT * FROM session") {
+        guard let record = StateRows.record(row, &state.unreadable) else { continue }
+        state.sessions.append(record)
       }
+      try StateRows.putAside(state.unreadable, database)
       return state
+    }
+  }
+
+  /// Reads a queue's other rows. What cannot be read is put aside first, so that nothing is written over it.
+  ///
+  /// - Parameter completion: called on a thread of the store's.
+  package func loadQueue(
+    of record: SessionRecord,
+    completion: @escaping @Sendable (Result<LoadedQueue, any Error>) -> Void
+  ) {
+    // Behind every write before it: the queue is as it was kept last.
+    database.asyncRead { [decoding] access in
+      let rows = Result { try StateRows.queueRows(of: record.id, access.get()) }
+      // Decoding takes ten times as long as reading, and others wait to be written.
+      decoding.async { [self] in
+        do {
+          let loaded = StateRows.decode(try rows.get(), record)
+          guard !loaded.unreadable.isEmpty else { return completion(.success(loaded)) }
+          database.asyncWrite { database in
+            try StateRows.putAside(loaded.unreadable, database)
+          } completion: { _, result in
+            completion(result.map { loaded })
+          }
+        } catch {
+          completion(.failure(error))
+        }
+      }
     }
   }
 
@@ -78,19 +109,22 @@ package final class StateStore: Sendable {
       try Self.checkPlace(of: path, fileNumber)
       for id in batch.cleared {
         for table in ["waiting", "played", "session"] {
-          try Self.run("DELETE FROM \(table) WHERE session_id = ?", [id.description], database)
+          try database.run(cached: "DELETE FROM \(table) WHERE session_id = ?", [id.description])
         }
       }
-      for (id, change) in batch.changes { try Self.write(change, of: id.description, database) }
-      for record in batch.records { try Self.write(record, database) }
+      for (id, changes) in batch.changes {
+        for change in changes.list { try StateRows.write(change, of: id.description, database) }
+      }
+      for record in batch.records { try StateRows.write(record, database) }
       for (id, milliseconds) in batch.positions {
-        try Self.run(
-          "UPDATE session SET position_ms = ? WHERE session_id = ?", [milliseconds, id.description], database)
+        try database.run(
+          cached: "UPDATE session SET position_ms = ? WHERE session_id = ?", [milliseconds, id.description])
       }
       if let milliseconds = batch.engineStartedAtMilliseconds {
-        try Self.run("REPLACE INTO setting VALUES ('engine_started_ms', ?)", [milliseconds], database)
+        try database.run(cached: "REPLACE INTO setting VALUES ('engine_started_ms', ?)", [milliseconds])
       }
-      try Self.write(batch.answers, oldest: batch.oldestAnswer, database)
+      try database.run(cached: "REPLACE INTO setting VALUES ('running_ms', ?)", [batch.runningMilliseconds])
+      try StateRows.write(batch.answers, forgotten: batch.forgottenAnswers, database)
     } completion: { _, result in
       completion(result)
     }
@@ -132,94 +166,5 @@ package final class StateStore: Sendable {
   private static func fileNumber(of path: String) -> UInt64? {
     var status = stat()
     return stat(path, &status) == 0 ? UInt64(status.st_ino) : nil
-  }
-
-  // MARK: Rows
-
-  private static func run(_ sql: String, _ arguments: StatementArguments, _ database: Database) throws {
-    try database.cachedStatement(sql: sql).execute(arguments: arguments)
-  }
-
-  private static func write(_ change: TrackQueue.Change, of id: String, _ database: Database) throws {
-    switch change {
-    case .waits(let entry, let rank):
-      try run("REPLACE INTO waiting VALUES (?, ?, ?, ?)", [id, entry.id, rank, JSON.text(entry)], database)
-    case .moved(let entry, let rank):
-      try run(
-        "UPDATE waiting SET rank = ? WHERE session_id = ? AND entry_id = ?", [rank, id, entry], database)
-    case .left(let entry):
-      try run("DELETE FROM waiting WHERE session_id = ? AND entry_id = ?", [id, entry], database)
-    case .leftAll: try run("DELETE FROM waiting WHERE session_id = ?", [id], database)
-    case .played(let entry, let number):
-      try run("REPLACE INTO played VALUES (?, ?, ?)", [id, number, JSON.text(entry)], database)
-    case .forgotten(let number):
-      try run("DELETE FROM played WHERE session_id = ? AND number = ?", [id, number], database)
-    }
-  }
-
-  private static func write(_ record: SessionRecord, _ database: Database) throws {
-    try run(
-      "REPLACE INTO session VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-      [
-        record.id.description, record.volume, record.loop.rawValue, record.bitrateKilobits,
-        record.current.map(JSON.text), record.lastID, record.lastPlayedNumber, record.playing.map(JSON.text),
-        record.hasBegun, record.prepared.map(JSON.text), record.positionMilliseconds,
-        record.touchedMilliseconds,
-      ], database)
-  }
-
-  /// A session whose name cannot be read is none of ours.
-  private static func record(_ row: Row) -> SessionRecord? {
-    guard let id = try? SessionID(row["session_id"] as String) else { return nil }
-    var record = SessionRecord(id: id)
-    record.volume = row["volume"]
-    record.loop = LoopMode(rawValue: row["loop"]) ?? .off
-    record.bitrateKilobits = row["bitrate_kbps"]
-    record.current = JSON.value(row["current"])
-    record.lastID = row["last_id"]
-    record.lastPlayedNumber = row["last_played"]
-    record.playing = JSON.value(row["playing"])
-    record.hasBegun = row["has_begun"]
-    record.prepared = JSON.value(row["prepared"])
-    record.positionMilliseconds = row["position_ms"]
-    record.touchedMilliseconds = row["touched_ms"]
-    return record
-  }
-
-  private static func queue(_ record: SessionRecord, _ database: Database) throws -> TrackQueue {
-    let id = record.id.description
-    let waiting = try Row.fetchAll(
-      database, sql: "SELECT entry, rank FROM waiting WHERE session_id = ? ORDER BY rank", arguments: [id])
-    let played = try String.fetchAll(
-      database, sql: "SELECT entry FROM played WHERE session_id = ? ORDER BY number", arguments: [id])
-    return TrackQueue(
-      current: record.current,
-      waiting: waiting.compactMap { row in
-        JSON.value(row["entry"]).map { TrackQueue.Waiting(entry: $0, rank: row["rank"]) }
-      },
-      history: played.compactMap { JSON.value($0) }, lastPlayedNumber: record.lastPlayedNumber,
-      loop: record.loop, bitrateKilobits: record.bitrateKilobits, lastID: record.lastID)
-  }
-
-  private static func write(_ answers: [KeptAnswer], oldest: Int, _ database: Database) throws {
-    guard !answers.isEmpty else { return }
-    for answer in answers {
-      try run(
-        "REPLACE INTO answer VALUES (?, ?, ?, ?, ?, ?)",
-        [
-          answer.number, answer.intent.sessionID.description, answer.intent.key.text, answer.fingerprint,
-          String(decoding: answer.json, as: UTF8.self), answer.answeredAtMilliseconds,
-        ], database)
-    }
-    try run("DELETE FROM answer WHERE number < ?", [oldest], database)
-  }
-
-  private static func answer(_ row: Row) -> KeptAnswer? {
-    guard let id = try? SessionID(row["session_id"] as String),
-      let key = try? IdempotencyKey(row["key"] as String)
-    else { return nil }
-    return KeptAnswer(
-      intent: Intent(id, key), fingerprint: row["fingerprint"], json: Array((row["json"] as String).utf8),
-      answeredAtMilliseconds: row["answered_ms"], number: row["number"])
   }
 }

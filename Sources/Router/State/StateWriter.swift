@@ -4,56 +4,130 @@ import WireProtocol
 
 /// Collects on the data plane's loop what is to be kept, and has it written: one transaction at a time, each
 /// with everything that has changed during the one before.
+///
+/// What a client asks for is in effect once it is written: where that fails, its session returns to what it was
+/// (`SessionUndo`) and the client is told. What the engine reports is in effect all the same, and is tried again.
 final class StateWriter {
+  /// One that waits for a transaction.
+  private enum Waiter {
+    case own(() -> Void)
+    /// A client's command; told why where it could not be written.
+    case command(ClientID, (ErrorReport?) -> Void)
+  }
+
+  /// What a transaction carries besides its rows.
+  private struct Cargo {
+    /// Sessions whose own row it writes.
+    var sessions: [SessionID: RoutedSession] = [:]
+    /// Of those, the ones that were saved for what the engine or the Router did.
+    var own: Set<SessionID> = []
+    /// Sessions whose rows are all written anew.
+    var anew: [SessionID: RoutedSession] = [:]
+    var undos: [SessionID: SessionUndo] = [:]
+    var waiters: [Waiter] = []
+  }
+
+  let clock: RunningClock
+  /// Takes sessions back to what they were. Set once.
+  var onFailure: ([SessionUndo]) -> Void = { _ in }
+  /// Told the sessions that are written.
+  var onWritten: ([RoutedSession]) -> Void = { _ in }
+  /// Why the state cannot be written; nil while it can.
+  private(set) var problem: String?
   private let store: StateStore
   private let eventLoop: any EventLoop
   private let logger: Logger
   private var batch = StateBatch()
-  /// Sessions whose own row is to be written.
-  private var changed: [SessionID: RoutedSession] = [:]
-  /// Sessions whose rows on disk are not what was written last: all of them are to be written anew.
-  private var unwritten: [SessionID: RoutedSession] = [:]
-  /// Those who wait for the next transaction.
-  private var waiters: [() -> Void] = []
-  private var isWriting = false
-  /// Why the state cannot be written; nil while it can.
-  private(set) var problem: String?
+  private var cargo = Cargo()
+  /// What is being written.
+  private var underway: (batch: StateBatch, cargo: Cargo)?
+  private var waiting = DiskWaiters()
+  private var clockWrittenMilliseconds = 0
 
-  init(store: StateStore, eventLoop: any EventLoop, logger: Logger) {
+  init(store: StateStore, clock: RunningClock, eventLoop: any EventLoop, logger: Logger) {
     self.store = store
+    self.clock = clock
     self.eventLoop = eventLoop
     self.logger = logger
   }
+
+  /// How many commands wait.
+  var waitingCount: Int { waiting.count }
+
+  /// Whether something of the session is not confirmed by the disk yet.
+  func holds(_ id: SessionID) -> Bool {
+    cargo.sessions[id] != nil || cargo.undos[id] != nil
+      || underway.map { $0.cargo.sessions[id] != nil || $0.cargo.undos[id] != nil } == true
+  }
+
+  // MARK: For clients
+
+  /// Called before a client's command changes a session.
+  ///
+  /// - Throws: `overloaded` where too many commands wait.
+  func prepare(_ session: RoutedSession, for client: ClientID) throws(Refusal) {
+    try waiting.requireRoom(for: client)
+    if cargo.undos[session.id] == nil { cargo.undos[session.id] = SessionUndo(session) }
+  }
+
+  /// Counts a command that waits for a queue to be read.
+  func begin(for client: ClientID) throws(Refusal) { try waiting.enter(client) }
+  func end(for client: ClientID) { waiting.leave(client) }
+
+  /// Writes what a client's command has changed of a session.
+  ///
+  /// - Parameter done: called on the loop once it is on disk, or, with the reason, once all is as before.
+  func save(_ session: RoutedSession, for client: ClientID, then done: @escaping (ErrorReport?) -> Void) {
+    collect(session)
+    waiting.add(client)
+    cargo.waiters.append(.command(client, done))
+    write()
+  }
+
+  // MARK: For the Router itself
 
   /// Writes what has changed of a session.
   ///
   /// - Parameter done: called on the loop once it is on disk, or cannot be brought there: then it is in effect
   ///   all the same, `problem` says why, and it is tried again.
   func save(_ session: RoutedSession, then done: (() -> Void)? = nil) {
-    session.touched()
-    batch.changes += session.queue.takeChanges().map { (session.id, $0) }
-    changed[session.id] = session
-    if let done { waiters.append(done) }
+    collect(session)
+    cargo.own.insert(session.id)
+    if let done { cargo.waiters.append(.own(done)) }
     write()
+  }
+
+  /// Remembers what the engine has said of a session whose last change is not confirmed: it stays said.
+  func note(_ event: EngineEvent, of session: RoutedSession) {
+    cargo.undos[session.id]?.append(event)
+    underway?.cargo.undos[session.id]?.append(event)
+  }
+
+  /// Remembers that the engine is away, as `note`.
+  func noteEngineWentAway() {
+    for id in cargo.undos.keys { cargo.undos[id]?.engineWentAway() }
+    for id in underway?.cargo.undos.keys.map(\.self) ?? [] { underway?.cargo.undos[id]?.engineWentAway() }
   }
 
   /// Takes a session off the disk.
   func forget(_ session: RoutedSession) {
     guard session.touchedMilliseconds > 0 else { return }
     batch.cleared.insert(session.id)
-    batch.changes.removeAll { $0.session == session.id }
-    changed[session.id] = nil
-    unwritten[session.id] = nil
+    batch.changes[session.id] = nil
+    cargo.sessions[session.id] = nil
+    cargo.anew[session.id] = nil
     session.isForgotten = true
     write()
   }
 
-  /// Writes how far the sessions that play have come.
+  /// Writes how far the sessions that play have come, and tries again what could not be written.
   func savePositions(of sessions: some Sequence<RoutedSession>) {
     batch.positions = sessions.filter { $0.state == .streaming }.map {
       ($0.id, $0.snapshot.positionMilliseconds ?? 0)
     }
-    if problem != nil || !batch.positions.isEmpty { write() }
+    let isClockDue =
+      clock.milliseconds() - clockWrittenMilliseconds >= RouterLimits.clockCheckpointSeconds * 1_000
+    if problem != nil || isClockDue || !batch.positions.isEmpty { write(isRetry: true) }
   }
 
   /// Remembers which engine it is.
@@ -62,73 +136,144 @@ final class StateWriter {
     write()
   }
 
+  // MARK: Answers
+
   /// Has an answer written with what is written next.
-  func add(_ answer: KeptAnswer, oldestNumber: Int) {
+  func add(_ answer: KeptAnswer, forgotten: [Int]) {
     batch.answers.append(answer)
-    batch.oldestAnswer = oldestNumber
+    batch.forgottenAnswers += forgotten
+  }
+
+  func retract(_ intent: Intent) {
+    batch.answers.removeAll { $0.intent == intent }
   }
 
   /// Writes what there is.
   ///
-  /// - Parameter done: as of `save`.
+  /// - Parameter done: as of the Router's own `save`.
   func write(then done: @escaping () -> Void) {
-    waiters.append(done)
+    cargo.waiters.append(.own(done))
     write()
   }
 
-  private func write() {
-    guard !isWriting else { return }
-    isWriting = true
-    let sessions = changed
-    let waiting = waiters
-    let batch = takeBatch()
-    let writer = NIOLoopBound(self, eventLoop: eventLoop)
-    let context = NIOLoopBound((sessions, waiting), eventLoop: eventLoop)
-    store.write(batch) { [eventLoop] result in
-      eventLoop.execute {
-        let (sessions, waiting) = context.value
-        writer.value.written(result, batch, sessions, waiting)
-      }
-    }
-  }
-
-  private func takeBatch() -> StateBatch {
-    var taken = batch
-    for (id, session) in unwritten {
-      taken.cleared.insert(id)
-      taken.changes.removeAll { $0.session == id }
-      taken.changes += session.queue.allRows.map { (id, $0) }
-      changed[id] = session
-    }
-    taken.records = changed.values.map(\.record)
-    batch = StateBatch()
-    changed = [:]
-    waiters = []
-    return taken
-  }
-
-  private func written(
-    _ result: Result<Void, any Error>, _ written: StateBatch, _ sessions: [SessionID: RoutedSession],
-    _ waiting: [() -> Void]
+  /// As `StateStore.loadQueue`.
+  func readQueue(
+    of record: SessionRecord, completion: @escaping @Sendable (Result<LoadedQueue, any Error>) -> Void
   ) {
-    isWriting = false
+    store.loadQueue(of: record, completion: completion)
+  }
+
+  // MARK: Writing
+
+  private func collect(_ session: RoutedSession) {
+    session.touchedMilliseconds = clock.milliseconds()
+    cargo.sessions[session.id] = session
+    let changes = session.queue.takeChanges()
+    guard !changes.isEmpty, cargo.anew[session.id] == nil else { return }
+    batch.changes[session.id, default: QueueChanges()].append(changes)
+    // However often a queue is changed while the disk is busy, no more is collected than it has rows.
+    let most = session.queue.rowCount + RouterLimits.collectedChangesSlack
+    if batch.changes[session.id]!.rowCount > most { writeAnew(session) }
+  }
+
+  private func writeAnew(_ session: RoutedSession) {
+    cargo.sessions[session.id] = session
+    batch.changes[session.id] = nil
+    // Of a queue that is not in memory only the session's own row can have changed.
+    if session.storedRows == nil { cargo.anew[session.id] = session }
+  }
+
+  /// - Parameter isRetry: while nothing can be written, it is tried at each checkpoint alone.
+  private func write(isRetry: Bool = false) {
+    guard underway == nil, problem == nil || isRetry else { return }
+    for (id, session) in cargo.anew {
+      batch.cleared.insert(id)
+      batch.changes[id] = QueueChanges(session.queue.allRows)
+    }
+    batch.records = cargo.sessions.values.map(\.record)
+    batch.runningMilliseconds = clock.milliseconds()
+    underway = (batch, cargo)
+    let taken = batch
+    batch = StateBatch()
+    cargo = Cargo()
+    let writer = NIOLoopBound(self, eventLoop: eventLoop)
+    store.write(taken) { [eventLoop] result in
+      eventLoop.execute { writer.value.written(result) }
+    }
+  }
+
+  private func written(_ result: Result<Void, any Error>) {
+    guard let (written, carried) = underway else { return }
+    underway = nil
     switch result {
     case .success:
       if problem != nil { logger.notice("the state can be written again") }
       problem = nil
-      unwritten = [:]
+      clockWrittenMilliseconds = written.runningMilliseconds
+      tell(carried.waiters, nil)
+      onWritten(Array(carried.sessions.values))
     case .failure(let error):
-      unwritten.merge(sessions.filter { !$0.value.isForgotten }) { $1 }
-      batch.cleared.formUnion(written.cleared)
-      batch.engineStartedAtMilliseconds =
-        batch.engineStartedAtMilliseconds ?? written.engineStartedAtMilliseconds
-      batch.answers = (written.answers + batch.answers).suffix(RouterLimits.maximumKeptAnswers)
       let words = "the state cannot be written: \(error)"
       if problem != words { logger.error("\(words)") }
       problem = words
+      putBack(written, carried)
     }
-    for done in waiting { done() }
-    // After a failure the next change or checkpoint tries again.
-    if problem == nil, !changed.isEmpty || !waiters.isEmpty || !batch.isEmpty { write() }
+    // After a failure the next checkpoint tries again.
+    if problem == nil, !cargo.sessions.isEmpty || !cargo.waiters.isEmpty || !batch.isEmpty { write() }
   }
+
+  private func tell(_ waiters: [Waiter], _ report: ErrorReport?) {
+    for waiter in waiters {
+      switch waiter {
+      case .own(let done): done()
+      case .command(let client, let done):
+        waiting.leave(client)
+        done(report)
+      }
+    }
+  }
+
+  /// Nothing of it is on disk: what clients asked for is undone, with what has come on top of it since, and the rest
+  /// is to be written with the next.
+  private func putBack(_ written: StateBatch, _ carried: Cargo) {
+    let later = cargo
+    let undos = later.undos.merging(carried.undos) { $1 }
+    cargo.undos = [:]
+    cargo.waiters = later.waiters.filter { if case .own = $0 { true } else { false } }
+    cargo.anew.merge(carried.anew.filter { !$0.value.isForgotten }) { $1 }
+    cargo.own.formUnion(carried.own)
+    batch.engineStartedAtMilliseconds =
+      batch.engineStartedAtMilliseconds ?? written.engineStartedAtMilliseconds
+    batch.answers = (written.answers + batch.answers).suffix(RouterLimits.maximumKeptAnswers)
+    batch.forgottenAnswers = written.forgottenAnswers + batch.forgottenAnswers
+    // Those that were to be written anew are cleared again then.
+    batch.cleared.formUnion(written.cleared.subtracting(carried.anew.keys))
+    for (id, session) in carried.sessions where !session.isForgotten {
+      let changes = batch.changes[id]?.list ?? []
+      batch.changes[id] = written.changes[id]
+      batch.changes[id, default: QueueChanges()].append(changes)
+      cargo.sessions[id] = session
+    }
+    undo(undos)
+    tell(carried.waiters + later.waiters.filter { if case .command = $0 { true } else { false } }, .unwritten)
+  }
+
+  private func undo(_ undos: [SessionID: SessionUndo]) {
+    for (id, undo) in undos {
+      let isOwn = cargo.own.contains(id) || undo.hasEvents || cargo.anew[id] != nil
+      undo.restore()
+      batch.changes[id] = nil
+      cargo.sessions[id] = nil
+      // What is left is what is on disk, unless the engine or the Router had its part in it.
+      if isOwn { writeAnew(undo.session) }
+    }
+    onFailure(Array(undos.values))
+  }
+}
+
+extension ErrorReport {
+  /// What a client asked for, and a full or broken disk did not take.
+  fileprivate static let unwritten = ErrorReport(
+    .storageFailed, "it could not be written to disk, and is not done",
+    hint: "make room on the disk of the Router's state; /ready says what is wrong", stage: .command)
 }

@@ -1,0 +1,43 @@
+/// What sessions, their queues and the disk may take.
+extension RouterLimits {
+  /// Sessions that one client may have made and that are kept: a bot has one a guild, and ten times as many with
+  /// `admin`. Past it the client's own session that was left alone longest makes room.
+  package static let maximumSessionsPerClient = 2_000
+
+  /// Commands that wait for the disk, or for a queue that is read from it: of all clients, and of one. A transaction
+  /// takes milliseconds, so that more wait only where commands come faster than any client needs.
+  package static let maximumDiskWaiters = 2_000
+  package static let maximumDiskWaitersPerClient = 256
+
+  /// What an entry takes besides its texts: its struct twice, since arrays double, and their headers.
+  package static let entryOverheadByteCount = 256
+
+  /// One queue with its history: 10,000 entries with 580 bytes of text each.
+  package static let queueByteCount = 8_388_608
+
+  /// One history: 100 entries with 1,000 bytes of text each. Past it the oldest go, since what plays cannot be refused.
+  package static let historyByteCount = 131_072
+
+  /// All queues of the sessions that one client has made: four of the largest. Whatever its factor, a client gets at
+  /// most half of what is kept for all.
+  package static let clientQueueByteCount = 33_554_432
+  package static let maximumClientQueueByteCount = 134_217_728
+
+  /// All queues on disk.
+  package static let storedQueueByteCount = 268_435_456
+
+  /// All queues in memory: eight of the largest. The Router has 41 MiB without any, and is to stay below 150.
+  package static let memoryQueueByteCount = 67_108_864
+
+  /// A queue that nobody hears and that does not play leaves the memory after this long.
+  package static let idleQueueSeconds: Int64 = 300
+
+  /// What waits for a queue to be read: events of its session. A queue is read in 0.2 s.
+  package static let maximumDeferredSteps = 10_000
+
+  /// Collected changes of one queue beyond the number of its rows: past it the queue is written anew.
+  package static let collectedChangesSlack = 64
+
+  /// How long the Router may run before its clock is written where nothing else is.
+  package static let clockCheckpointSeconds = 60
+}
