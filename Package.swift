@@ -121,7 +121,10 @@ let package = Package(
       name: "AudioEngineTests", dependencies: ["AudioEngineCore"], swiftSettings: strict),
     .testTarget(
       name: "RouterTests",
-      dependencies: ["RouterCore", .product(name: "NIOEmbedded", package: "swift-nio")],
+      dependencies: [
+        "RouterCore", .product(name: "GRDB", package: "GRDB.swift"),
+        .product(name: "NIOEmbedded", package: "swift-nio"),
+      ],
       swiftSettings: strict),
   ],
   swiftLanguageModes: [.v6]

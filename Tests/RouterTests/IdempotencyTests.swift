@@ -108,19 +108,52 @@ import WireProtocol
       _ = answer(intent, [1])
     }
     #expect(store.count == 3)
-    #expect(store.oldestNumber == 2)
+    let forgotten = store.takeForgotten()
+    #expect(forgotten == [1])
     let verdicts = try [intents[1], intents[3], intents[0]].map { try ask($0) }
     #expect(verdicts == [.repeated([1]), .repeated([1]), .perform])
   }
 
   @Test mutating func `are kept up to a number of bytes`() throws {
-    store = IdempotencyStore(maximumByteCount: 10)
-    for (name, size, count) in [("a", 6, 1), ("b", 4, 2), ("c", 1, 2), ("d", 11, 0)] {
+    store = IdempotencyStore(maximumByteCount: 10 + 2 * RouterLimits.keptAnswerOverheadByteCount)
+    for (name, size, count) in [("a", 6, 1), ("b", 4, 2), ("c", 1, 2), ("d", 600, 0)] {
       let intent = try Self.intent("7", name)
       _ = try ask(intent)
       _ = answer(intent, [UInt8](repeating: 0, count: size))
       #expect(store.count == count, "after \(name)")
     }
+  }
+
+  @Test mutating func `of one client that asks without end push out its own alone`() throws {
+    store = IdempotencyStore(maximumCount: 10)
+    let small = ClientID(subject: "small", address: nil)
+    let greedy = ClientID(subject: "greedy", address: nil)
+    for number in 0..<50 {
+      let intent = try Self.intent("7", "k\(number)")
+      _ = try store.begin(
+        intent, fingerprint: "f", waiter: "", client: number == 0 ? small : greedy, nowMilliseconds: 0)
+      _ = answer(intent, [1])
+    }
+    let verdicts = try [0, 1, 40, 41, 49].map { try ask(Self.intent("7", "k\($0)")) }
+    #expect(verdicts == [.repeated([1]), .perform, .perform, .repeated([1]), .repeated([1])])
+  }
+
+  @Test mutating func `are carried out again where their answer could not be written`() throws {
+    _ = try ask(intent)
+    _ = store.keep([1], to: intent, nowMilliseconds: 0)
+    store.retract(intent)
+    _ = store.finish(intent)
+    let again = try ask(intent)
+    #expect(again == .perform)
+    let forgotten = store.takeForgotten()
+    #expect(forgotten == [1])
+  }
+
+  @Test mutating func `are one where an older Router kept another kind of fingerprint`() throws {
+    _ = try ask(intent, "\"5f3\"")
+    _ = answer(intent, [1])
+    let known = try ask(intent, "1:77")
+    #expect(known == .repeated([1]))
   }
 
   @Test mutating func `wait up to a number`() throws {

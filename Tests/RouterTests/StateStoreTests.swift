@@ -16,6 +16,12 @@ import WireProtocol
     }
   }
 
+  private func queue(of record: SessionRecord, in store: StateStore) async throws -> LoadedQueue {
+    try await withCheckedThrowingContinuation { (done: CheckedContinuation<LoadedQueue, any Error>) in
+      store.loadQueue(of: record) { done.resume(with: $0) }
+    }
+  }
+
   /// One change as a client might ask for it.
   private func change(_ queue: inout TrackQueue, _ generator: inout some RandomNumberGenerator) {
     let id = queue.waiting.randomElement(using: &generator)?.entry.id ?? "0"
@@ -48,19 +54,24 @@ import WireProtocol
       for _ in 0..<60 {
         for _ in 0...Int.random(in: 0...3, using: &generator) { change(&queue, &generator) }
         var batch = StateBatch()
-        batch.changes = queue.takeChanges().map { (id, $0) }
+        batch.changes = [id: QueueChanges(queue.takeChanges())]
         var record = SessionRecord(id: id)
         record.loop = queue.loop
         record.bitrateKilobits = queue.bitrateKilobits
         record.current = queue.current
         record.lastID = queue.lastID
         record.lastPlayedNumber = queue.lastPlayedNumber
+        record.creator = ClientID(subject: "a", address: nil)
+        record.rows.waitingCount = queue.waiting.count
         batch.records = [record]
         try await write(batch, to: store)
         let loaded = try #require(try store.load().sessions.first)
-        #expect(loaded.record == record)
-        #expect(loaded.queue.view() == queue.view())
-        #expect(loaded.queue.history == queue.history)
+        #expect(loaded == record)
+        let kept = try await self.queue(of: loaded, in: store)
+        #expect(kept.unreadable.isEmpty)
+        #expect(kept.queue.view() == queue.view())
+        #expect(kept.queue.history == queue.history)
+        #expect(kept.queue.byteCount == queue.byteCount, "counted from nothing as from change to change")
         #expect(Set(queue.waiting.map(\.entry.id)).count == queue.waiting.count)
       }
       try store.close()
@@ -115,13 +126,13 @@ import WireProtocol
         KeptAnswer(
           intent: Intent(try SessionID("guild:1"), try IdempotencyKey("key\(number)")), fingerprint: "f",
           json: Array("\"\u{1F3B5}\"".utf8),
-          answeredAtMilliseconds: 1_000, number: number)
+          answeredAtMilliseconds: 1_000, number: number, client: ClientID(subject: "a", address: nil))
       }
       var store = try StateStore(directory: folder)
       for answer in answers {
         var batch = StateBatch()
         batch.answers = [answer]
-        batch.oldestAnswer = answer.number - 1
+        batch.forgottenAnswers = [answer.number - 2]
         try await write(batch, to: store)
       }
       try store.close()
