@@ -24,6 +24,7 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
     .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
     .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
+    .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.0"),
     .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
     .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0"),
     .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
@@ -41,6 +42,16 @@ let package = Package(
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Configuration", package: "swift-configuration"),
         .product(name: "Logging", package: "swift-log"),
+      ],
+      swiftSettings: strict),
+
+    // What a client may cost a HTTP server: connections and slowness, the same for both processes.
+    .target(
+      name: "HTTPLimits",
+      dependencies: [
+        .product(name: "HTTPTypes", package: "swift-http-types"),
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
       ],
       swiftSettings: strict),
 
@@ -67,7 +78,7 @@ let package = Package(
     .target(
       name: "AudioEngineCore",
       dependencies: [
-        "WireProtocol", "CFFmpeg", "COpus", "CLinux", "CZlib",
+        "WireProtocol", "HTTPLimits", "CFFmpeg", "COpus", "CLinux", "CZlib",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "AsyncHTTPClient", package: "async-http-client"),
         .product(name: "Crypto", package: "swift-crypto"),
@@ -75,6 +86,7 @@ let package = Package(
         .product(name: "Hummingbird", package: "hummingbird"),
         .product(name: "Logging", package: "swift-log"),
         .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
         .product(name: "Subprocess", package: "swift-subprocess"),
@@ -92,7 +104,7 @@ let package = Package(
     .target(
       name: "RouterCore",
       dependencies: [
-        "WireProtocol", "COgg",
+        "WireProtocol", "HTTPLimits", "COgg",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Collections", package: "swift-collections"),
         .product(name: "Crypto", package: "swift-crypto"),
@@ -119,6 +131,10 @@ let package = Package(
       name: "WireProtocolTests", dependencies: ["WireProtocol"], swiftSettings: strict),
     .testTarget(
       name: "AudioEngineTests", dependencies: ["AudioEngineCore"], swiftSettings: strict),
+    .testTarget(
+      name: "HTTPLimitsTests",
+      dependencies: ["HTTPLimits", .product(name: "NIOEmbedded", package: "swift-nio")],
+      swiftSettings: strict),
     .testTarget(
       name: "RouterTests",
       dependencies: [
