@@ -5,10 +5,13 @@ import WireProtocol
 extension DataPlane {
   /// A WebSocket's text message.
   func receive(_ json: [UInt8], from listener: WebSocketListener) {
-    let sessionID = listener.request.sessionID
+    let (sessionID, client) = (listener.request.sessionID, listener.request.grant.client)
+    let charge = CommandCharge(
+      budgets, client, listener, cost: ClientCommand.cost(textByteCount: json.count), reserved: 1)
     do {
       let command = try ClientCommand.decode(json, sessionID: sessionID)
-      let asker = Asker.webSocket(listener, requestID: command.requestID)
+      let asker = Asker.webSocket(listener, requestID: command.requestID, charge)
+      charge.add(command.furtherCost(command.session(in: store)))
       do {
         try listener.request.grant.require(command.scope, sessionID)
         try performOnce(command, for: asker)
@@ -16,7 +19,7 @@ extension DataPlane {
         asker.refuse(error.report, sessionID: sessionID)
       }
     } catch {
-      Asker.webSocket(listener, requestID: error.requestID).refuse(error.report, sessionID: sessionID)
+      Asker.webSocket(listener, requestID: error.requestID, charge).refuse(error.report, sessionID: sessionID)
     }
   }
 
@@ -38,6 +41,8 @@ extension DataPlane {
       try sendInOrder(.session(id, .unprepare), for: asker)
     case .engine(.session(let id, .stop)): try stop(id, for: asker)
     case .engine(.session(let id, .volume(let level))): try setVolume(level, on: id, for: asker)
+    case .engine(.media(let path)): list(path, for: asker)
+    case .engine(.resolve(let request)): resolve(request, for: asker)
     case .engine(let action): try sendInOrder(action, for: asker)
     }
   }
@@ -139,7 +144,7 @@ extension DataPlane {
     asker.willAnswer(.event(ended))
     save(session, for: asker) { [self] unwritten in
       if let unwritten { return asker.refuseUnwritten(unwritten, sessionID: id) }
-      announce(session.queue.view(), of: session)
+      announce(EncodedQueue(session.queueView()), of: session)
       asker.answer(.event(ended))
       session.broadcast(WebSocketFrames.text(ended.encoded()), except: asker.webSocket)
     }

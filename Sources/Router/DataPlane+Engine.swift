@@ -60,7 +60,7 @@ extension DataPlane: EngineLinkDelegate {
 
   /// First on a WebSocket.
   func greet(_ listener: WebSocketListener, _ session: RoutedSession) {
-    listener.outlet.sendText(sessionFrame(session))
+    listener.outlet.sendText(.session(session, engine: link.status))
     askForChapters(of: session)
     station.greet(listener, session)
     station.joined(session)
@@ -79,12 +79,6 @@ extension DataPlane: EngineLinkDelegate {
 
   private func describe(_ event: EngineEvent) -> String {
     if case .error(let report) = event.body { report.description } else { "" }
-  }
-
-  private func sessionFrame(_ session: RoutedSession) -> ByteBuffer {
-    WebSocketFrames.text(
-      JSON.encode(
-        SessionMessage(session: session.snapshot, queue: session.queueView(), engine: link.status)))
   }
 
   private func announceEngine() {
@@ -139,7 +133,7 @@ extension DataPlane: EngineLinkDelegate {
     state.save(session)
     seeToNext(session)
     guard session.listenerCount > 0 else { return }
-    session.broadcast(sessionFrame(session))
+    session.broadcast(.session(session, engine: link.status))
     askForChapters(of: session)
   }
 

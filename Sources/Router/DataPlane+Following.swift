@@ -238,9 +238,9 @@ extension DataPlane {
   func change(_ session: RoutedSession, _ change: (inout TrackQueue) -> Void) {
     let before = session.queue.view()
     change(&session.queue)
-    let view = session.queue.view()
-    guard view != before || session.queue.hasChangedRows else { return }
-    state.save(session) { [self] in announce(view, of: session) }
+    let queue = EncodedQueue(session.queue.view())
+    guard queue.view != before || session.queue.hasChangedRows else { return }
+    state.save(session) { [self] in announce(queue, of: session) }
   }
 
   func lostEnd(of session: RoutedSession, _ reason: EngineEvent.EndReason) -> EngineEvent {

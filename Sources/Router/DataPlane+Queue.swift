@@ -4,6 +4,10 @@ import WireProtocol
 extension DataPlane {
   func perform(_ command: QueueCommand, on id: SessionID, for asker: Asker) throws(Refusal) {
     switch command {
+    case .show(let page) where page == QueuePage() && asker.webSocket != nil:
+      let session = store.sessions[id] ?? RoutedSession(id: id)
+      let queue = session.encodedQueue
+      asker.answer(.queue(id, queue.view), showing: (queue, of: session))
     case .show(let page):
       asker.answer(.queue(id, store.sessions[id]?.queueView(page) ?? TrackQueue().view(page)))
     case .history(let limit):
@@ -24,10 +28,10 @@ extension DataPlane {
     // What is refused is refused before anything is changed.
     let isIdle = session.isIdle || session.playsScore
     let (added, action) = try Self.apply(command, to: &session.queue, isSessionIdle: isIdle)
-    let view = session.queue.view()
+    let queue = EncodedQueue(session.queue.view())
     // A change may also be behind the page that is shown.
-    let hasChanged = view != before || session.queue.hasChangedRows
-    var answer = view
+    let hasChanged = queue.view != before || session.queue.hasChangedRows
+    var answer = queue.view
     answer.added = added
     // Before anything is written, so that the answer is written with the change.
     asker.willAnswer(.queue(id, answer))
@@ -37,8 +41,8 @@ extension DataPlane {
       if let unwritten { return asker.refuseUnwritten(unwritten, sessionID: id) }
       // What plays goes on until it is sure that it is to end.
       if action == .stop, session.starting == nil, session.owed == nil { perform(.stop, session) }
-      asker.answer(.queue(id, answer))
-      if hasChanged { announce(view, of: session, except: asker.webSocket) }
+      asker.answer(.queue(id, answer), showing: added == nil ? (queue, of: session) : nil)
+      if hasChanged { announce(queue, of: session, except: asker.webSocket) }
     }
   }
 
@@ -80,7 +84,7 @@ extension DataPlane {
         asker.refuse(error.report, sessionID: id)
       }
     }
-    try send(.resolve(request), for: .inside(found, client: asker.client))
+    lookUp(.resolve, .resolve(request), for: asker, found)
   }
 
   /// Adds what was found: the queue may have left the memory meanwhile.
@@ -114,10 +118,9 @@ extension DataPlane {
     return tracks
   }
 
-  func announce(_ view: QueueView, of session: RoutedSession, except listener: WebSocketListener? = nil) {
+  func announce(_ queue: EncodedQueue, of session: RoutedSession, except listener: WebSocketListener? = nil) {
     guard session.listenerCount > 0 else { return }
-    let message = QueueMessage(sessionID: session.id, requestID: nil, queue: view)
-    session.broadcast(WebSocketFrames.text(JSON.encode(message)), except: listener)
+    session.broadcast(.queue(queue, of: session, requestID: nil), except: listener)
   }
 }
 

@@ -13,6 +13,11 @@ final class DataPlane {
   /// What is kept on disk.
   let state: StateWriter
   var pending: PendingRequests<Asker>
+  let budgets: ClientBudgets
+  let connectionPlaces: ConnectionPlaces
+  var lookUps = ClientLookUps()
+  /// Who waits for a folder's listing, by its path.
+  var listings: [String: [Asker]] = [:]
   /// Numbers the plays of this start.
   var tagCount = 0
   /// The answers to commands with an idempotency key.
@@ -47,7 +52,7 @@ final class DataPlane {
 
   init(
     enginePath: String, socketBufferByteCount: Int, stateStore: StateStore, saved: SavedState,
-    eventLoop: any EventLoop, logger: Logger
+    clientLimits: Int, eventLoop: any EventLoop, logger: Logger
   ) {
     self.enginePath = enginePath
     self.socketBufferByteCount = socketBufferByteCount
@@ -55,6 +60,9 @@ final class DataPlane {
     self.logger = logger
     statistics = RouterStatistics()
     store = SessionStore(statistics: statistics)
+    budgets = ClientBudgets(factor: clientLimits, eventLoop: eventLoop, logger: logger)
+    connectionPlaces = ConnectionPlaces(factor: clientLimits)
+    connectionPlaces.onFull = { [budgets] address in budgets.note(.connections, address) }
     state = StateWriter(
       store: stateStore, clock: RunningClock(base: saved.runningMilliseconds), eventLoop: eventLoop,
       logger: logger)
@@ -65,6 +73,7 @@ final class DataPlane {
     for (id, unreadable) in Dictionary(grouping: saved.unreadable, by: \.sessionID) {
       report(unreadable, of: id)
     }
+    budgets.onTooMuchWaiting = { [weak self] client in self?.giveUpSlowest(of: client) }
     store.onForget = { [state] session in state.forget(session) }
     store.isUnconfirmed = { [state] id in state.holds(id) }
     state.onFailure = { [unowned self] undos in follow(after: undos) }
@@ -101,13 +110,21 @@ final class DataPlane {
     }
   }
 
+  /// Whether one more may listen.
+  func checkRoom(for request: ListenRequest) throws(Refusal) {
+    try store.checkRoom(for: request.sessionID)
+    try budgets.checkRoomForListener(request.grant)
+  }
+
   // MARK: Ogg listeners
 
   /// - Returns: the title of what plays, where it is known.
   func add(
     _ listener: OggListener, bufferMilliseconds: Int, channel: any Channel
   ) throws(Refusal) -> String? {
+    try budgets.checkRoomForListener(listener.grant)
     let session = try store.add(listener)
+    budgets.countListeners(1, of: listener.grant)
     channel.limitKernelUnsent()
     oggListeners[ObjectIdentifier(listener)] = OggConnection(
       listener: listener, session: session, channel: channel)
@@ -122,6 +139,7 @@ final class DataPlane {
   func remove(_ listener: OggListener) {
     guard let connection = oggListeners.removeValue(forKey: ObjectIdentifier(listener)) else { return }
     store.remove(listener, from: connection.session)
+    budgets.countListeners(-1, of: listener.grant)
   }
 
   private func tickForOgg() {
@@ -158,6 +176,8 @@ final class DataPlane {
       }
       idempotency.forgetExpired(nowMilliseconds: runningMilliseconds)
       expirePending(now: now)
+      refuseOverdueLookUps(now: now)
+      budgets.forgetIdle()
       reportDrops()
       lookEverySecond()
     }
@@ -188,6 +208,15 @@ final class DataPlane {
           .sourceTimeout, "the engine has not answered in \(RouterLimits.answerSeconds) s", stage: .command),
         sessionID: nil)
     }
+  }
+
+  /// Of a client for which too much waits, the WebSocket for which the most does.
+  private func giveUpSlowest(of client: ClientID) {
+    let own = store.sessions.values.lazy.flatMap(\.webSockets.values).filter {
+      $0.request.grant.client == client
+    }
+    own.max { $0.waitingByteCount < $1.waitingByteCount }?.giveUp(
+      because: "too much waits for the connections of this client")
   }
 
   private func reportDrops() {

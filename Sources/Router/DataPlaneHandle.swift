@@ -9,12 +9,12 @@ struct DataPlaneHandle: Sendable {
   /// Makes a data plane on that loop.
   static func make(
     enginePath: String, socketBufferByteCount: Int, stateStore: StateStore, saved: SavedState,
-    eventLoop: any EventLoop, logger: Logger
+    clientLimits: Int, eventLoop: any EventLoop, logger: Logger
   ) async throws -> DataPlaneHandle {
     try await eventLoop.submit {
       let plane = DataPlane(
         enginePath: enginePath, socketBufferByteCount: socketBufferByteCount, stateStore: stateStore,
-        saved: saved, eventLoop: eventLoop, logger: logger)
+        saved: saved, clientLimits: clientLimits, eventLoop: eventLoop, logger: logger)
       return DataPlaneHandle(
         eventLoop: eventLoop, plane: NIOLoopBound(plane, eventLoop: eventLoop))
     }.get()
@@ -29,24 +29,40 @@ struct DataPlaneHandle: Sendable {
     try await eventLoop.submit { try body(plane.value) }.get()
   }
 
-  /// Performs a command, and waits for its answer.
-  ///
-  /// - Parameters:
-  ///   - client: whom it is accounted to.
-  ///   - limitFactor: how many times the usual limits it has.
-  func ask(
-    _ command: ClientCommand, for client: ClientID, limitFactor: Int = 1
-  ) async throws -> Asker.Answer {
+  /// Performs a client's command, and waits for its answer.
+  func ask(_ command: ClientCommand, for grant: Grant) async throws -> Asker.Answer {
     try await eventLoop.flatSubmit {
-      let promise = eventLoop.makePromise(of: Asker.Answer.self)
-      promise.futureResult.assumeIsolated().whenComplete { plane.value.statistics.count($0) }
-      do {
-        try plane.value.performOnce(
-          command, for: .http(promise, requestID: command.requestID, client, limitFactor: limitFactor))
-      } catch {
-        promise.fail(error)
+      let plane = plane.value
+      return perform(command, for: grant.client, limitFactor: plane.budgets.limitFactor(of: grant)) {
+        () throws(Refusal) in try plane.budgets.charge(command, of: grant, command.session(in: plane.store))
       }
-      return promise.futureResult
     }.get()
+  }
+
+  /// Performs a command of the Router's own, and waits for its answer.
+  ///
+  /// - Parameter client: for whom.
+  func ask(_ command: ClientCommand, for client: ClientID) async throws -> Asker.Answer {
+    try await eventLoop.flatSubmit {
+      perform(command, for: client, limitFactor: 1) { nil }
+    }.get()
+  }
+
+  private func perform(
+    _ command: ClientCommand, for client: ClientID, limitFactor: Int,
+    _ charge: () throws(Refusal) -> CommandCharge?
+  ) -> EventLoopFuture<Asker.Answer> {
+    let promise = eventLoop.makePromise(of: Asker.Answer.self)
+    let plane = plane.value
+    promise.futureResult.assumeIsolated().whenComplete { plane.statistics.count($0) }
+    do {
+      let charge = try charge()
+      promise.futureResult.assumeIsolated().whenComplete { _ in charge?.end() }
+      try plane.performOnce(
+        command, for: .http(promise, requestID: command.requestID, client, limitFactor: limitFactor))
+    } catch {
+      promise.fail(error)
+    }
+    return promise.futureResult
   }
 }

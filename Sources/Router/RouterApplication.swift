@@ -1,3 +1,4 @@
+import HTTPLimits
 import Hummingbird
 import HummingbirdCore
 import Logging
@@ -52,7 +53,8 @@ package struct RouterApplication: Service {
     let state = try StateStore(directory: configuration.state)
     let plane = try await DataPlaneHandle.make(
       enginePath: configuration.engineSocket, socketBufferByteCount: configuration.socketBufferBytes,
-      stateStore: state, saved: try state.load(), eventLoop: loops.next(), logger: logger)
+      stateStore: state, saved: try state.load(), clientLimits: configuration.clientLimits,
+      eventLoop: loops.next(), logger: logger)
     let requestGuard = RequestGuard(
       bindHost: configuration.listen.host, allowedOrigins: configuration.allowOrigin,
       allowedHosts: configuration.allowHost)
@@ -66,7 +68,10 @@ package struct RouterApplication: Service {
     let application = Application(
       router: try router(plane, requestGuard, access, parts, streams),
       server: HTTPServerBuilder { responder in
-        RouterChildChannel(responder: responder, plane: plane, requestGuard: requestGuard, access: access)
+        RouterChildChannel(
+          responder: responder, plane: plane, requestGuard: requestGuard, access: access,
+          connections: ConnectionCounter(
+            maximumCount: RouterLimits.maximumConnections, maximumCountPerAddress: .max))
       },
       configuration: .init(
         address: .hostname(configuration.listen.host, port: configuration.listen.port), backlog: 1_024),
@@ -127,7 +132,7 @@ package struct RouterApplication: Service {
     // Before the middleware that asks for tokens, which is for the routes after it: the page is for everyone.
     addPlayground(to: router)
     let pagePaths = Set(router.routes.map(\.path.description))
-    router.add(middleware: AccessMiddleware(access: access, logger: logger))
+    router.add(middleware: AccessMiddleware(access: access, plane: plane, logger: logger))
     AccessRoutes(access: access).add(to: router)
     SessionRoutes(plane: plane).add(to: router)
     ListenRoutes(plane: plane).add(to: router)

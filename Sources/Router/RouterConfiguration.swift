@@ -72,6 +72,12 @@ package struct RouterConfiguration: ParsableArguments, Sendable {
       "A name under which the Router is reached, such as music.example. Repeatable.", valueName: "name"))
   package var allowHost: [String] = []
 
+  @Option(
+    help:
+      "How many times the usual limits each client's are, 1 to 1000: where many people come from one address, such as a proxy's."
+  )
+  package var clientLimits = 1
+
   @OptionGroup package var log: LogOptions
 
   package init() {}
@@ -87,6 +93,9 @@ package struct RouterConfiguration: ParsableArguments, Sendable {
     }
     guard StreamTiming.heartbeatRange.contains(streamHeartbeatSeconds) else {
       throw ValidationError("--stream-heartbeat-seconds takes 1 to 300, not \(streamHeartbeatSeconds)")
+    }
+    guard RouterLimits.limitFactorRange.contains(clientLimits) else {
+      throw ValidationError("--client-limits takes 1 to 1000, not \(clientLimits)")
     }
     let asksForTokens = tokenSecretFile != nil || tokenPublicKeyFile != nil
     guard anonymous || asksForTokens || RequestGuard.isLoopback(listen.host) else {

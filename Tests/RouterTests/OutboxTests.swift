@@ -5,9 +5,17 @@ import Testing
 @Suite struct `An outbox` {
   private func frame(_ number: Int) -> ByteBuffer { ByteBuffer(integer: UInt32(number)) }
 
+  private func text(_ number: Int) -> TextMessage { TextMessage(frame(number)) }
+
   private func drain(_ outbox: inout Outbox) -> [UInt32] {
     var numbers: [UInt32] = []
-    while let frame = outbox.popFirst() { numbers.append(frame.getInteger(at: 0) ?? .max) }
+    while let item = outbox.popFirst() {
+      switch item {
+      case .audio(let frame): numbers.append(frame.getInteger(at: 0) ?? .max)
+      case .text(let message):
+        message.forEachPart { numbers.append($0.getInteger(at: 0) ?? .max) }
+      }
+    }
     return numbers
   }
 
@@ -23,9 +31,9 @@ import Testing
 
   @Test func `drops audio from around text and keeps the order`() {
     var outbox = Outbox()
-    let isFirstKept = outbox.appendText(frame(1_000))
+    let isFirstKept = outbox.appendText(text(1_000))
     for number in 0..<100 { _ = outbox.appendAudio(frame(number)) }
-    let isSecondKept = outbox.appendText(frame(1_001))
+    let isSecondKept = outbox.appendText(text(1_001))
     let dropped = outbox.appendAudio(frame(100))
     #expect(isFirstKept && isSecondKept && dropped)
     #expect(outbox.byteCount == 4 * 102)
@@ -34,7 +42,7 @@ import Testing
 
   @Test func `refuses text past its limit and loses none of what it has`() {
     var outbox = Outbox()
-    let kept = (0...RouterLimits.outboxTextFrameCount).map { outbox.appendText(frame($0)) }
+    let kept = (0...RouterLimits.outboxTextFrameCount).map { outbox.appendText(text($0)) }
     #expect(kept == Array(repeating: true, count: 256) + [false])
     #expect(drain(&outbox) == Array(0..<256))
   }

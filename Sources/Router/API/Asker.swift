@@ -11,8 +11,8 @@ enum Asker {
     case pong(Double)
   }
 
-  case webSocket(WebSocketListener, requestID: String?)
-  case http(EventLoopPromise<Answer>, requestID: String?, ClientID, limitFactor: Int = 1)
+  case webSocket(WebSocketListener, requestID: String?, CommandCharge)
+  case http(EventLoopPromise<Answer>, requestID: String?, ClientID, limitFactor: Int)
   /// One with an idempotency key, whose answer is kept (`DataPlane+Idempotency.swift`).
   indirect case keyed(Asker, Intent, DataPlane)
   /// The Router itself, for all to hear of: the queue, and sessions that go on after an engine's restart.
@@ -26,7 +26,7 @@ enum Asker {
 
   var webSocket: WebSocketListener? {
     switch self {
-    case .webSocket(let listener, _): listener
+    case .webSocket(let listener, _, _): listener
     case .keyed(let asker, _, _): asker.webSocket
     case .inside(_, let listener, _): listener
     case .http, .router: nil
@@ -36,17 +36,17 @@ enum Asker {
   /// Whom it is accounted to.
   var client: ClientID {
     switch self {
-    case .webSocket(let listener, _): listener.request.grant.client
+    case .webSocket(let listener, _, _): listener.request.grant.client
     case .http(_, _, let client, _), .inside(_, _, let client): client
     case .keyed(let asker, _, _): asker.client
     case .router: .router
     }
   }
 
-  /// How many times the usual limits it has.
+  /// How many times the usual limits its client's are.
   var limitFactor: Int {
     switch self {
-    case .webSocket(let listener, _): listener.request.grant.limitFactor
+    case .webSocket(let listener, _, _): listener.plane.budgets.limitFactor(of: listener.request.grant)
     case .http(_, _, _, let factor): factor
     case .keyed(let asker, _, _): asker.limitFactor
     case .inside, .router: 1
@@ -58,11 +58,18 @@ enum Asker {
   }
 
   /// Answers once, with the asker's own request ID.
-  func answer(_ answer: Answer) {
+  ///
+  /// - Parameter queue: what the answer shows, where others are shown the same.
+  func answer(_ answer: Answer, showing queue: (EncodedQueue, of: RoutedSession)? = nil) {
     switch self {
-    case .webSocket(let listener, let requestID):
+    case .webSocket(let listener, let requestID, let charge):
+      charge.end()
       listener.statistics.count(.success(answer))
-      listener.outlet.sendText(WebSocketFrames.text(Self.json(answer, requestID)))
+      if let (queue, session) = queue {
+        listener.outlet.sendText(.queue(queue, of: session, requestID: requestID))
+      } else {
+        listener.outlet.sendText(TextMessage(WebSocketFrames.text(Self.json(answer, requestID))))
+      }
     case .http(let promise, let requestID, _, _):
       if case .event(var event) = answer {
         event.requestID = requestID

@@ -25,7 +25,7 @@ struct ListenRoutes {
       let listen = try ListenRequest(
         webSocket: request.uri.string,
         subprotocols: request.headers[values: .secWebSocketProtocol], grant: context.grant)
-      try await plane { plane in try plane.store.checkRoom(for: listen.sessionID) }
+      try await plane { plane in try plane.checkRoom(for: listen) }
       throw Refusal(
         .invalidCommand, "/ws is a WebSocket, and the request is not a valid upgrade to version 13",
         hint: "connect with a WebSocket client", status: 426)
@@ -37,7 +37,7 @@ struct ListenRoutes {
   private func check(_ request: Request, _ context: RouterRequestContext) async throws -> ListenRequest {
     let listen = try ListenRequest(
       file: context.part("file"), target: request.uri.string, grant: context.grant)
-    try await plane { plane in try plane.store.checkRoom(for: listen.sessionID) }
+    try await plane { plane in try plane.checkRoom(for: listen) }
     return listen
   }
 
@@ -66,6 +66,7 @@ struct ListenRoutes {
         statistics: plane.statistics)
       let title = try plane.add(
         listener, bufferMilliseconds: request.bufferMilliseconds, channel: channel)
+      channel.triggerUserOutboundEvent(ConnectionListens(), promise: nil)
       return (NIOLoopBound(listener, eventLoop: plane.eventLoop), title)
     }
   }

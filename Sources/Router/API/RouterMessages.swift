@@ -2,11 +2,11 @@ import WireProtocol
 
 /// The messages that the Router adds to the engine's events (`docs/http-and-websocket.md`).
 
-/// First on every WebSocket, and again when the engine has come back.
+/// First on every WebSocket, and again when the engine has come back. The field `queue` is added as it was encoded for
+/// all (`TextMessage`).
 struct SessionMessage: Encodable {
   let type = "session"
   var session: SessionSnapshot
-  var queue: QueueView
   var engine: EngineStatus
 }
 
@@ -15,12 +15,27 @@ struct QueueMessage: Encodable {
   let type = "queue"
   var sessionID: SessionID
   var requestID: String?
-  var queue: QueueView
+  /// nil where it is added as it was encoded for all (`TextMessage`).
+  var queue: QueueView?
 
   enum CodingKeys: String, CodingKey {
     case type, queue
     case sessionID = "session_id"
     case requestID = "request_id"
+  }
+}
+
+extension TextMessage {
+  static func session(_ session: RoutedSession, engine: EngineStatus) -> TextMessage {
+    TextMessage(
+      JSON.encode(SessionMessage(session: session.snapshot, engine: engine)), adding: "queue",
+      session.encodedQueue.json, sharedBy: session.listenerCount)
+  }
+
+  static func queue(_ queue: EncodedQueue, of session: RoutedSession, requestID: String?) -> TextMessage {
+    TextMessage(
+      JSON.encode(QueueMessage(sessionID: session.id, requestID: requestID)), adding: "queue", queue.json,
+      sharedBy: session.listenerCount)
   }
 }
 

@@ -36,6 +36,23 @@ enum RouterMetrics {
     text.gauge(
       name("listener_queue_bytes"), "Bytes that wait for listeners to take them",
       [([:], plane.store.waitingByteCount)])
+    text.gauge(
+      name("plain_connections"), "HTTP connections that are no WebSocket, player or event stream",
+      [([:], plane.connectionPlaces.count)])
+    text.gauge(
+      name("connections_waiting"), "Connections that wait unread for a place of their address",
+      [([:], plane.connectionPlaces.waitingCount)])
+    text.gauge(
+      name("client_count"), "Clients that have a part of some limit", [([:], plane.budgets.clientCount)])
+    text.gauge(
+      name("client_commands_in_flight"), "Commands of clients without an answer yet, as tokens",
+      [([:], plane.budgets.commandsInFlight)])
+    text.gauge(
+      name("client_waiting_bytes"), "What waits for WebSockets to be read, and of them to be carried out",
+      [([:], plane.budgets.waitingByteCount)])
+    text.counter(
+      name("client_limits_reached_total"), "How often a client reached a limit of its own",
+      ClientLimit.allCases.map { (["limit": $0.rawValue], plane.budgets.limitsReached[$0] ?? 0) })
     text.counter(
       name("commands_total"), "Commands of clients by outcome: ok, or the error's code",
       statistics.commandOutcomes.sorted { $0.key < $1.key }.map { (["outcome": $0.key], $0.value) })

@@ -102,7 +102,7 @@ struct SessionRoutes {
   }
 
   private func answer(_ command: ClientCommand, _ context: RouterRequestContext) async throws -> Response {
-    switch try await plane.ask(command, for: context.grant.client, limitFactor: context.grant.limitFactor) {
+    switch try await plane.ask(command, for: context.grant) {
     case .queue(_, let view): .json(JSON.encode(view))
     case .history(_, let view): .json(JSON.encode(view))
     case .event(let event):
@@ -118,6 +118,8 @@ struct SessionRoutes {
 
   private func list(for grant: Grant) async throws -> Response {
     let sessions = try await plane { plane in
+      plane.budgets.spend(
+        plane.store.sessions.count / RouterLimits.listedSessionsPerToken, grant.client)
       let own = plane.store.sessions.values.filter { grant.matches($0.id) }
       return own.map(SessionDetail.init(listed:)).sorted {
         $0.session.sessionID.description < $1.session.sessionID.description

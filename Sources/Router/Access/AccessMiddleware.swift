@@ -8,6 +8,7 @@ struct AccessMiddleware: RouterMiddleware {
   typealias Context = RouterRequestContext
 
   let access: AccessControl
+  let plane: DataPlaneHandle
   let logger: Logger
 
   func handle(
@@ -17,7 +18,15 @@ struct AccessMiddleware: RouterMiddleware {
     guard let path = context.endpointPath else { return try await next(request, context) }
     var context = context
     context.grant = try grant(request, path, context)
+    // What is open to all is what probes and GitHub ask for, from whatever address.
+    if RouteAccess.of(request.method, path) != .open { try await waitForTokens(context.grant) }
     return try await next(request, context)
+  }
+
+  /// One request's worth of the client's budget.
+  private func waitForTokens(_ grant: Grant) async throws {
+    let seconds = try await plane { plane in try plane.budgets.reserve(1, for: grant) }
+    if seconds > 0 { try await Task.sleep(for: .seconds(seconds)) }
   }
 
   private func grant(_ request: Request, _ path: String, _ context: Context) throws -> Grant {

@@ -25,6 +25,11 @@ package struct ClientID: Hashable, Sendable, CustomStringConvertible {
   /// What the Router does by itself: queues that advance, beds, music of signed deliveries.
   package static let router = ClientID("router")
 
+  /// Whether it is known by an address of this machine, as whoever comes through a proxy on it.
+  var isLoopback: Bool {
+    description.hasPrefix("address:127.") || description == "address:\(Self.network("::1"))"
+  }
+
   /// For the engine, which shares fairly between clients and need not know who they are.
   var wireName: String { self == .router ? description : ContentHash.hexadecimal(description.utf8) }
 

@@ -11,6 +11,8 @@ struct TokenClaims: JWTPayload {
   var audience: Words?
   var sessions: Words?
   var scopes: Words?
+  /// How many times the usual limits the client's are.
+  var limits: Double?
 
   enum CodingKeys: String, CodingKey {
     case subject = "sub"
@@ -20,6 +22,7 @@ struct TokenClaims: JWTPayload {
     case audience = "aud"
     case sessions = "session"
     case scopes = "scope"
+    case limits
   }
 
   /// One text or a list of them.

@@ -31,6 +31,11 @@ package struct TokenCommand: AsyncParsableCommand {
     @Option(help: "Whose it is, for people to read.")
     var subject: String?
 
+    @Option(
+      help: ArgumentHelp(
+        "How many times the usual limits of a client its holder has, 1 to 1000.", valueName: "number"))
+    var limits: Int?
+
     @Option(help: ArgumentHelp("Sign with HS256 and the secret in this file.", valueName: "file"))
     var tokenSecretFile: String?
 
@@ -45,6 +50,9 @@ package struct TokenCommand: AsyncParsableCommand {
       guard session.count <= RouterLimits.maximumPatterns else {
         throw ValidationError("a token has at most \(RouterLimits.maximumPatterns) sessions")
       }
+      if let limits, !RouterLimits.limitFactorRange.contains(limits) {
+        throw ValidationError("--limits takes 1 to 1000, not \(limits)")
+      }
     }
 
     func run() async throws {
@@ -57,7 +65,8 @@ package struct TokenCommand: AsyncParsableCommand {
       let now = Grant.nowMilliseconds / 1_000
       let claims = TokenClaims(
         subject: subject, expiresAt: Double(now + expires), issuedAt: Double(now),
-        sessions: .init(session.map(\.text)), scopes: .init(scope.map(\.rawValue)))
+        sessions: .init(session.map(\.text)), scopes: .init(scope.map(\.rawValue)),
+        limits: limits.map(Double.init))
       let token = try await key.collection().sign(claims)
       guard token.utf8.count <= RouterLimits.maximumTokenByteCount else {
         throw ValidationError(

@@ -41,7 +41,7 @@ package struct TokenVerifier: Sendable {
     } catch {
       throw Self.refusal(
         "has claims that cannot be read",
-        hint: "exp is a number of seconds; session and scope are text or lists of text")
+        hint: "exp and limits are numbers; session and scope are text or lists of text")
     }
     return try Self.grant(claims, now: now)
   }
@@ -89,9 +89,21 @@ package struct TokenVerifier: Sendable {
         hint: "patterns have 1 to \(RouterLimits.maximumPatternByteCount) characters of A–Z a–z 0–9 . _ : - *"
       )
     }
-    return Grant(
+    var grant = Grant(
       subject: claims.subject.map { String($0.prefix(RouterLimits.maximumSubjectCount)) },
       sessions: patterns, scope: scope, expiresAtMilliseconds: expiry)
+    grant.limitFactor = try limitFactor(claims, scope)
+    return grant
+  }
+
+  private static func limitFactor(_ claims: TokenClaims, _ scope: Scope) throws(Refusal) -> Int {
+    let usual = scope == .admin ? RouterLimits.adminLimitFactor : 1
+    guard let claimed = claims.limits else { return usual }
+    let range = RouterLimits.limitFactorRange
+    guard let factor = Int(exactly: claimed), range.contains(factor) else {
+      throw refusal("has limits that are no whole number from \(range.lowerBound) to \(range.upperBound)")
+    }
+    return max(usual, factor)
   }
 
   private static func expiry(_ claims: TokenClaims, now: Int64) throws(Refusal) -> Int64 {

@@ -4,16 +4,16 @@ import NIOCore
 /// What waits for one listener that does not keep up, in order. Bounded: past 2 s the listener loses its
 /// own oldest audio; its text is never lost.
 package struct Outbox {
-  private enum Item {
+  package enum Item {
     case audio(ByteBuffer)
-    case text(ByteBuffer)
+    case text(TextMessage)
   }
 
   private var items: Deque<Item> = []
   package private(set) var audioCount = 0
   package private(set) var textCount = 0
   package private(set) var byteCount = 0
-  private var textByteCount = 0
+  package private(set) var textByteCount = 0
 
   package init() {}
 
@@ -34,33 +34,33 @@ package struct Outbox {
   /// Keeps one text message.
   ///
   /// - Returns: false where the limit is reached and the connection cannot be kept.
-  package mutating func appendText(_ frame: ByteBuffer) -> Bool {
-    let textByteCount = textByteCount + frame.readableBytes
+  package mutating func appendText(_ message: TextMessage) -> Bool {
+    let textByteCount = textByteCount + message.byteCount
     // One message may be larger than all that may wait behind it.
     guard textCount < RouterLimits.outboxTextFrameCount,
       textCount == 0 || textByteCount <= RouterLimits.outboxTextByteCount
     else { return false }
     self.textByteCount = textByteCount
-    items.append(.text(frame))
+    items.append(.text(message))
     textCount += 1
-    byteCount += frame.readableBytes
+    byteCount += message.byteCount
     return true
   }
 
-  /// The next frame to write, nil when there is none.
-  package mutating func popFirst() -> ByteBuffer? {
-    switch items.popFirst() {
+  /// The next to write, nil when there is none.
+  package mutating func popFirst() -> Item? {
+    let item = items.popFirst()
+    switch item {
     case .audio(let frame):
       audioCount -= 1
       byteCount -= frame.readableBytes
-      return frame
-    case .text(let frame):
+    case .text(let message):
       textCount -= 1
-      textByteCount -= frame.readableBytes
-      byteCount -= frame.readableBytes
-      return frame
-    case nil: return nil
+      textByteCount -= message.byteCount
+      byteCount -= message.byteCount
+    case nil: break
     }
+    return item
   }
 
   package mutating func removeAll() {

@@ -54,6 +54,14 @@ package enum WebSocketFrames {
     return frame
   }
 
+  /// The first bytes of a text frame, of which the rest is written after them.
+  static func beginning(ofText json: some Collection<UInt8>, payloadByteCount: Int) -> ByteBuffer {
+    var frame = ByteBufferAllocator().buffer(capacity: maximumHeaderByteCount + json.count)
+    writeHeader(.text, payloadByteCount: payloadByteCount, into: &frame)
+    frame.writeBytes(json)
+    return frame
+  }
+
   static func ping() -> ByteBuffer { buffer(.ping, payloadByteCount: 0) }
 
   static func pong(_ payload: ByteBuffer) -> ByteBuffer {

@@ -4,6 +4,14 @@ import NIOCore
 protocol FrameOutletDelegate: AnyObject {
   /// It has lost audio, or text would have been lost, for too long: the connection cannot be kept.
   func outletGaveUp(_ outlet: FrameOutlet, because reason: String)
+
+  /// What waits for the client has become more, or less where it is negative.
+  func outlet(_ outlet: FrameOutlet, changedWaitingBy byteCount: Int)
+
+  /// The client has sent something.
+  ///
+  /// - Returns: whether it is to be read.
+  func outlet(_ outlet: FrameOutlet, takes byteCount: Int) -> Bool
 }
 
 /// Writes finished frames to one WebSocket. First in the pipeline, so that its context writes to the
@@ -21,6 +29,13 @@ final class FrameOutlet: ChannelDuplexHandler {
   private var isWritable = true
   private var isAwaitingFlush = false
   var waitingByteCount: Int { outbox.byteCount }
+  /// Text that was written and that the socket has not taken yet.
+  private var unsentTextByteCount = 0
+  private var unsentAccountedByteCount = 0
+  /// Text that the client has not read, as far as we know.
+  var unreadTextByteCount: Int { outbox.textByteCount + unsentTextByteCount }
+  /// What the delegate was told of.
+  private(set) var accountedByteCount = 0
   /// Since when audio has been lost without the outbox once becoming empty.
   private var losingSince: NIODeadline?
 
@@ -35,12 +50,22 @@ final class FrameOutlet: ChannelDuplexHandler {
 
   func handlerRemoved(context: ChannelHandlerContext) {
     self.context = nil
-    outbox.removeAll()
+    forgetWaiting()
+  }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    guard let delegate, delegate.outlet(self, takes: unwrapInboundIn(data).readableBytes) else { return }
+    context.fireChannelRead(data)
   }
 
   func channelWritabilityChanged(context: ChannelHandlerContext) {
     isWritable = context.channel.isWritable
-    if isWritable { drain() }
+    if isWritable {
+      account(-unsentAccountedByteCount)
+      unsentTextByteCount = 0
+      unsentAccountedByteCount = 0
+      drain()
+    }
     context.fireChannelWritabilityChanged()
   }
 
@@ -56,11 +81,14 @@ final class FrameOutlet: ChannelDuplexHandler {
   }
 
   /// Writes a text message at once, in its place among the audio.
-  func sendText(_ frame: ByteBuffer) {
+  func sendText(_ message: TextMessage) {
     if isWritable, outbox.isEmpty {
-      write(frame, messageCount: 1)
+      write(message)
       flush()
-    } else if !outbox.appendText(frame) {
+      keepAccountOfUnsent(message)
+    } else if outbox.appendText(message) {
+      account(message.accountedByteCount)
+    } else {
       delegate?.outletGaveUp(
         self, because: "\(RouterLimits.outboxTextFrameCount) messages wait to be read")
     }
@@ -81,15 +109,40 @@ final class FrameOutlet: ChannelDuplexHandler {
   }
 
   /// Nothing but control frames is written from here on.
-  func stop() {
-    outbox.removeAll()
-  }
+  func stop() { forgetWaiting() }
 
   @inline(__always)
   private func write(_ frame: ByteBuffer, messageCount: Int) {
     statistics.messagesSent += messageCount
     statistics.bytesSent += frame.readableBytes
     context?.write(wrapOutboundOut(frame), promise: nil)
+  }
+
+  private func write(_ message: TextMessage) {
+    statistics.messagesSent += 1
+    statistics.bytesSent += message.byteCount
+    message.forEachPart { part in context?.write(wrapOutboundOut(part), promise: nil) }
+  }
+
+  /// Of what the socket has not taken, until it takes more.
+  private func keepAccountOfUnsent(_ message: TextMessage) {
+    guard !isWritable, context != nil else { return }
+    unsentTextByteCount += message.byteCount
+    unsentAccountedByteCount += message.accountedByteCount
+    account(message.accountedByteCount)
+  }
+
+  private func account(_ change: Int) {
+    guard change != 0 else { return }
+    accountedByteCount += change
+    delegate?.outlet(self, changedWaitingBy: change)
+  }
+
+  private func forgetWaiting() {
+    outbox.removeAll()
+    unsentTextByteCount = 0
+    unsentAccountedByteCount = 0
+    account(-accountedByteCount)
   }
 
   private func keepAudio(_ frame: ByteBuffer) {
@@ -109,7 +162,15 @@ final class FrameOutlet: ChannelDuplexHandler {
 
   /// Writes what waited, as far as the socket takes it.
   private func drain() {
-    while isWritable, let frame = outbox.popFirst() { write(frame, messageCount: 1) }
+    while isWritable, let item = outbox.popFirst() {
+      switch item {
+      case .audio(let frame): write(frame, messageCount: 1)
+      case .text(let message):
+        write(message)
+        account(-message.accountedByteCount)
+        keepAccountOfUnsent(message)
+      }
+    }
     if outbox.isEmpty { losingSince = nil }
     flush()
   }

@@ -1,3 +1,4 @@
+import HTTPLimits
 import Hummingbird
 import HummingbirdCore
 import Logging
@@ -29,6 +30,7 @@ struct RouterChildChannel: ServerChildChannel, HTTPChannelHandler {
   let plane: DataPlaneHandle
   let requestGuard: RequestGuard
   let access: AccessControl
+  let connections: ConnectionCounter
 
   func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
     channel.eventLoop.makeCompletedFuture {
@@ -50,6 +52,10 @@ struct RouterChildChannel: ServerChildChannel, HTTPChannelHandler {
             channel.eventLoop.makeCompletedFuture { .http(try serveHTTP(on: channel, logger: logger)) }
           }))
       let pipeline = channel.pipeline.syncOperations
+      try pipeline.addHandlers([
+        ConnectionLimitHandler(counter: connections, address: { _ in nil }),
+        PlainConnectionHandler(plane.onLoop.connectionPlaces),
+      ])
       try pipeline.addHandlers([encoder, decoder, malformed, firstRequest, upgrade])
       let negotiated = upgrade.upgradeResultFuture
       return Value(channel: channel, negotiated: negotiated)
@@ -79,8 +85,8 @@ struct RouterChildChannel: ServerChildChannel, HTTPChannelHandler {
       pipeline.removeHandler(context: context, promise: nil)
     }
     try pipeline.addHandler(HTTP1ToHTTPServerCodec(secure: false))
-    try pipeline.addHandler(
-      HTTPConnectionStateHandler(idleTimeout: .seconds(RouterLimits.idleHTTPSeconds), logger: logger))
+    try pipeline.addHandler(RequestDeadlineHandler(pace: RouterLimits.requestPace))
+    try pipeline.addHandler(HTTPConnectionStateHandler(idleTimeout: nil, logger: logger))
     return try HTTPValue(
       wrappingChannelSynchronously: channel, configuration: .init(isOutboundHalfClosureEnabled: true))
   }
@@ -135,7 +141,9 @@ struct RouterChildChannel: ServerChildChannel, HTTPChannelHandler {
     let request = try ListenRequest(
       webSocket: head.uri, subprotocols: head.headers["Sec-WebSocket-Protocol"],
       grant: access.grant(for: credentials, takingTicket: false))
-    try plane.onLoop.store.checkRoom(for: request.sessionID)
+    try plane.onLoop.checkRoom(for: request)
+    // Greeting one takes as long as a command. Where that is refused, the route refuses it too.
+    _ = try plane.onLoop.budgets.reserve(1, for: request.grant)
     if let ticket = credentials.ticket { _ = try access.tickets.grant(of: ticket) }
     return request
   }
@@ -148,6 +156,12 @@ struct RouterChildChannel: ServerChildChannel, HTTPChannelHandler {
       value: .init(
         low: RouterLimits.channelLowWatermarkByteCount, high: RouterLimits.channelHighWatermarkByteCount))
     channel.limitKernelUnsent()
+    try channel.syncOptions?.setOption(
+      .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: RouterLimits.commandReadByteCount))
+    try channel.syncOptions?.setOption(.maxMessagesPerRead, value: 1)
+    try? channel.syncOptions?.setOption(
+      .socketOption(.so_rcvbuf), value: SocketOptionValue(RouterLimits.commandKernelByteCount))
+    channel.triggerUserOutboundEvent(ConnectionListens(), promise: nil)
     let listener = WebSocketListener(request, plane: plane)
     try pipeline.addHandler(listener.outlet, position: .first)
     try pipeline.addHandler(

@@ -10,17 +10,24 @@ final class WebSocketListener: ChannelInboundHandler, FrameOutletDelegate {
 
   let request: ListenRequest
   let outlet: FrameOutlet
-  private let plane: DataPlane
+  let plane: DataPlane
+  var budget: ConnectionBudget
+  var input = WebSocketInput()
   var statistics: RouterStatistics { plane.statistics }
   private var session: RoutedSession?
-  private var context: ChannelHandlerContext?
-  private var isClosing = false
+  private(set) var context: ChannelHandlerContext?
+  private(set) var isClosing = false
+  /// Ends the connection where the client does not.
+  private var end: Scheduled<Void>?
+  private var endsAt: NIODeadline?
   private var lastHeard = NIODeadline.now()
   private var lastPing = NIODeadline.now()
 
   init(_ request: ListenRequest, plane: DataPlane) {
     self.request = request
     self.plane = plane
+    budget = ConnectionBudget(
+      factor: plane.budgets.limitFactor(of: request.grant), now: plane.budgets.now())
     outlet = FrameOutlet(statistics: plane.statistics)
     outlet.delegate = self
   }
@@ -37,6 +44,9 @@ final class WebSocketListener: ChannelInboundHandler, FrameOutletDelegate {
 
   func handlerRemoved(context: ChannelHandlerContext) {
     leave()
+    isClosing = true
+    dropInput()
+    end?.cancel()
     self.context = nil
   }
 
@@ -52,7 +62,9 @@ final class WebSocketListener: ChannelInboundHandler, FrameOutletDelegate {
 
   private func enter() {
     do {
+      try plane.budgets.checkRoomForListener(request.grant)
       let session = try plane.store.add(self)
+      plane.budgets.countListeners(1, of: request.grant)
       self.session = session
       plane.greet(self, session)
       if let (ring, packetCount) = session.recentPackets(milliseconds: request.bufferMilliseconds),
@@ -72,7 +84,10 @@ final class WebSocketListener: ChannelInboundHandler, FrameOutletDelegate {
     guard let session else { return }
     self.session = nil
     plane.store.remove(self, from: session)
+    plane.budgets.countListeners(-1, of: request.grant)
   }
+
+  // MARK: The outlet
 
   func outletGaveUp(_ outlet: FrameOutlet, because reason: String) {
     guard !isClosing else { return }
@@ -82,9 +97,31 @@ final class WebSocketListener: ChannelInboundHandler, FrameOutletDelegate {
     close(.tryAgainLater, reason)
   }
 
+  func outlet(_ outlet: FrameOutlet, changedWaitingBy byteCount: Int) {
+    plane.budgets.countWaiting(byteCount, of: request.grant)
+  }
+
+  /// A client that was told that it is closed may have sent this before; what it goes on to send is not decoded.
+  func outlet(_ outlet: FrameOutlet, takes byteCount: Int) -> Bool {
+    guard isClosing else {
+      input.unfinishedByteCount += byteCount
+      countInput(byteCount)
+      return true
+    }
+    input.afterCloseByteCount += byteCount
+    guard input.afterCloseByteCount > RouterLimits.inputAfterCloseByteCount else { return true }
+    context?.close(promise: nil)
+    return false
+  }
+
+  /// Its client has too much waiting, and this WebSocket the most of it.
+  func giveUp(because reason: String) { outletGaveUp(outlet, because: reason) }
+
   /// Pings, and gives up one that has been silent or whose token has expired. Called once a second.
   func look(now: NIODeadline) {
     guard !isClosing else { return }
+    // What we do not read is no silence.
+    if !input.isReading { lastHeard = now }
     if request.grant.isExpired() {
       close(.unauthorized, Grant.expiredReason)
     } else if now - lastHeard >= .seconds(RouterLimits.silenceSecondsBeforeClose) {
@@ -100,13 +137,19 @@ final class WebSocketListener: ChannelInboundHandler, FrameOutletDelegate {
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     let frame = unwrapInboundIn(data)
     lastHeard = .now()
+    if input.unfinishedByteCount > 0 {
+      countInput(-input.unfinishedByteCount)
+      input.unfinishedByteCount = 0
+    }
     switch frame.opcode {
     case .connectionClose: answerClose(frame)
     case _ where isClosing: break
-    case .text: read(text: frame.unmaskedData)
+    case .text: take(frame.unmaskedData)
     case .binary: close(.unacceptableData, "commands are JSON text")
-    case .ping: outlet.sendControl(WebSocketFrames.pong(frame.unmaskedData), isNeeded: false)
-    default: break
+    case .ping:
+      outlet.sendControl(WebSocketFrames.pong(frame.unmaskedData), isNeeded: false)
+      charge()
+    default: charge()
     }
   }
 
@@ -134,7 +177,8 @@ final class WebSocketListener: ChannelInboundHandler, FrameOutletDelegate {
     }
   }
 
-  private func read(text: ByteBuffer) {
+  /// Carries out one command.
+  func read(text: ByteBuffer) {
     guard String(validating: text.readableBytesView, as: UTF8.self) != nil else {
       return close(.dataInconsistentWithMessage, "the text is not UTF-8")
     }
@@ -144,13 +188,14 @@ final class WebSocketListener: ChannelInboundHandler, FrameOutletDelegate {
   // MARK: Closing
 
   /// Says why, and waits for the client to close its side, for a while.
-  private func close(
+  func close(
     _ code: WebSocketErrorCode, _ reason: String, graceSeconds: Int64 = RouterLimits.closeGraceSeconds
   ) {
-    scheduleEnd(afterSeconds: graceSeconds)
+    endsLatest(afterSeconds: graceSeconds)
     guard !isClosing else { return }
     isClosing = true
     leave()
+    dropInput()
     outlet.stop()
     outlet.sendControl(WebSocketFrames.close(code, reason: reason), isNeeded: true)
   }
@@ -164,8 +209,13 @@ final class WebSocketListener: ChannelInboundHandler, FrameOutletDelegate {
     context.close(promise: nil)
   }
 
-  private func scheduleEnd(afterSeconds seconds: Int64) {
-    plane.eventLoop.assumeIsolated().scheduleTask(in: .seconds(seconds)) { [weak self] in
+  /// One timer, whatever the client still sends; an earlier end replaces a later one.
+  private func endsLatest(afterSeconds seconds: Int64) {
+    let deadline = NIODeadline.now() + .seconds(seconds)
+    guard endsAt.map({ deadline < $0 }) ?? true else { return }
+    endsAt = deadline
+    end?.cancel()
+    end = plane.eventLoop.assumeIsolated().scheduleTask(deadline: deadline) { [weak self] in
       self?.context?.close(promise: nil)
     }
   }

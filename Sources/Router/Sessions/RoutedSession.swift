@@ -6,9 +6,21 @@ import WireProtocol
 final class RoutedSession {
   let id: SessionID
   /// Without its rows where those are on disk alone.
-  var queue = TrackQueue() { didSet { accounts.update(self) } }
+  var queue = TrackQueue() {
+    didSet {
+      keptEncodedQueue = nil
+      accounts.update(self)
+    }
+  }
+  /// While somebody listens, to whom it may be sent again.
+  private var keptEncodedQueue: EncodedQueue?
   /// What of the queue is on disk alone; nil where all of it is in memory.
-  var storedRows: StoredRows? { didSet { accounts.update(self) } }
+  var storedRows: StoredRows? {
+    didSet {
+      keptEncodedQueue = nil
+      accounts.update(self)
+    }
+  }
   /// What waits for the queue to be read, in order; nil where nobody reads it.
   var deferred: [DeferredStep]?
   /// When its queue was needed last.
@@ -146,6 +158,7 @@ final class RoutedSession {
   func remove(_ listener: WebSocketListener) -> Bool {
     guard webSockets.removeValue(forKey: ObjectIdentifier(listener)) != nil else { return false }
     listenerCount -= 1
+    if listenerCount == 0 { keptEncodedQueue = nil }
     switch listener.request.subprotocol {
     case .opus: opusOutlets.removeAll { $0 === listener.outlet }
     case .timed: timedOutlets.removeAll { $0 === listener.outlet }
@@ -161,6 +174,7 @@ final class RoutedSession {
   func remove(_ listener: OggListener) -> Bool {
     guard let index = oggListeners.firstIndex(where: { $0 === listener }) else { return false }
     listenerCount -= 1
+    if listenerCount == 0 { keptEncodedQueue = nil }
     oggListeners.remove(at: index)
     return true
   }
@@ -173,7 +187,19 @@ final class RoutedSession {
 
   /// Sends one text message to every WebSocket but one.
   func broadcast(_ frame: ByteBuffer, except asker: WebSocketListener? = nil) {
-    for listener in webSockets.values where listener !== asker { listener.outlet.sendText(frame) }
+    broadcast(TextMessage(frame, sharedBy: listenerCount), except: asker)
+  }
+
+  func broadcast(_ message: TextMessage, except asker: WebSocketListener? = nil) {
+    for listener in webSockets.values where listener !== asker { listener.outlet.sendText(message) }
+  }
+
+  /// The queue's first page as it is now.
+  var encodedQueue: EncodedQueue {
+    if let keptEncodedQueue { return keptEncodedQueue }
+    let encoded = EncodedQueue(queueView())
+    if listenerCount > 0 { keptEncodedQueue = encoded }
+    return encoded
   }
 
   // MARK: Playback

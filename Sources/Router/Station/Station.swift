@@ -175,7 +175,7 @@ final class Station {
     guard session.playsEndlessScore, let sounding = programs[session.id]?.sounding,
       session.snapshot.positionMilliseconds ?? 0 < sounding.endMilliseconds
     else { return }
-    listener.outlet.sendText(sounding.message)
+    listener.outlet.sendText(TextMessage(sounding.message, sharedBy: session.listenerCount))
   }
 
   // MARK: What the engine says

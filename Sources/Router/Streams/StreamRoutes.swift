@@ -53,6 +53,7 @@ struct StreamRoutes {
     let client = try await streams { hub in
       NIOLoopBound(try hub.add(request, channel: channel), eventLoop: hub.eventLoop)
     }
+    channel.triggerUserOutboundEvent(ConnectionListens(), promise: nil)
     // Whatever ends this, the hub is rid of the client.
     defer { streams.eventLoop.execute { streams.onLoop.remove(client.value) } }
     try await streams.eventLoop.flatSubmit { client.value.finished.futureResult }.get()

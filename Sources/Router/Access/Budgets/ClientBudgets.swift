@@ -1,0 +1,211 @@
+import Logging
+import NIOCore
+import WireProtocol
+
+/// What each client has of the Router, over every endpoint: commands, listeners, streams, bytes that wait. Who reaches a
+/// limit is slowed or refused, and nobody else. Confined to the data plane's loop.
+final class ClientBudgets {
+  let now: () -> UInt64
+  /// Told whose WebSockets have too much waiting for them.
+  var onTooMuchWaiting: (ClientID) -> Void = { _ in }
+  /// How often each limit was reached.
+  private(set) var limitsReached: [ClientLimit: Int] = [:]
+  /// Of all clients.
+  private(set) var waitingByteCount = 0
+  private var accounts: [ClientID: ClientAccount] = [:]
+  /// Times `Grant.limitFactor`.
+  private let factor: Int
+  private let eventLoop: any EventLoop
+  private let log: RefusalLog
+  /// WebSockets whose commands wait, in the order in which they are served.
+  private var held: [WebSocketListener] = []
+  private var isTicking = false
+
+  /// - Parameters:
+  ///   - factor: how many times the usual limits everybody's are.
+  ///   - now: `MonotonicClock.nowNanoseconds`.
+  init(
+    factor: Int, eventLoop: any EventLoop, logger: Logger,
+    now: @escaping () -> UInt64 = { MonotonicClock.nowNanoseconds }
+  ) {
+    self.factor = factor
+    self.eventLoop = eventLoop
+    self.now = now
+    log = RefusalLog(logger: logger, subject: "a client's limit was reached")
+  }
+
+  var clientCount: Int { accounts.count }
+  var commandsInFlight: Int { accounts.values.reduce(0) { $0 + $1.inFlight } }
+
+  func limitFactor(of grant: Grant) -> Int {
+    min(grant.limitFactor * factor, RouterLimits.limitFactorRange.upperBound)
+  }
+
+  /// Forgets who has been quiet. Called once a second.
+  func forgetIdle() {
+    let now = now()
+    accounts = accounts.filter { !$0.value.isIdle(now: now) }
+  }
+
+  // MARK: Commands
+
+  /// What another command of a WebSocket has to wait for besides its token; nil for nothing.
+  func obstacle(_ grant: Grant) -> ClientLimit? {
+    let now = now()
+    return account(grant) { $0.obstacle(now: now) }
+  }
+
+  /// Reserves a token for a WebSocket's next command.
+  ///
+  /// - Returns: when it may be carried out; nil where too many are reserved already.
+  func turnNanoseconds(for grant: Grant) -> UInt64? {
+    let now = now()
+    let seconds = account(grant) { $0.reserve(1, now: now) }
+    return seconds > RouterLimits.requestWaitSeconds ? nil : now + UInt64(seconds * 1_000_000_000)
+  }
+
+  /// Takes what a request costs.
+  ///
+  /// - Returns: the seconds it is to wait.
+  /// - Throws: `rate_limited` where these are too many.
+  func reserve(_ cost: Int, for grant: Grant) throws(Refusal) -> Double {
+    let now = now()
+    let seconds = account(grant) { $0.reserve(cost, now: now) }
+    guard seconds > RouterLimits.requestWaitSeconds else { return seconds }
+    throw refusal(
+      .commands, grant.client,
+      "over \(RouterLimits.clientCommandsPerSecond * limitFactor(of: grant)) requests and commands a second came from "
+        + "this client", retryAfterSeconds: Int(seconds.rounded(.up)))
+  }
+
+  /// A command that came over HTTP.
+  ///
+  /// - Throws: `rate_limited` where too many of the client's wait for their answers.
+  func charge(_ command: ClientCommand, of grant: Grant, _ session: RoutedSession?) throws(Refusal)
+    -> CommandCharge
+  {
+    let inFlight = account(grant) { $0.inFlight }
+    guard inFlight < RouterLimits.clientCommandsInFlight * limitFactor(of: grant) else {
+      throw refusal(.inFlight, grant.client, "\(inFlight) commands of this client wait for their answers")
+    }
+    // What a request costs was taken when it came.
+    let charge = CommandCharge(self, grant.client, nil, cost: 1, reserved: 1)
+    charge.add(command.furtherCost(session))
+    return charge
+  }
+
+  func spend(_ cost: Int, reserved: Int = 0, _ client: ClientID) {
+    let now = now()
+    accounts[client]?.spend(cost, reserved: reserved, now: now)
+  }
+
+  func countInFlight(_ cost: Int, _ client: ClientID) {
+    accounts[client]?.countInFlight(cost)
+  }
+
+  // MARK: Connections
+
+  func checkRoomForListener(_ grant: Grant) throws(Refusal) {
+    guard !account(grant, { $0.hasRoomForListener }) else { return }
+    let most = RouterLimits.clientListeners * limitFactor(of: grant)
+    throw refusal(.listeners, grant.client, "this client has \(most) listeners, the most it may have")
+  }
+
+  /// - Parameter change: 1 for one for which there is room, -1 for one that has gone.
+  func countListeners(_ change: Int, of grant: Grant) {
+    account(grant) { $0.listeners += change }
+  }
+
+  // MARK: Bytes that wait
+
+  /// Counts what WebSockets keep for a client: what it does not read, and what is yet to be carried out.
+  ///
+  /// - Parameter change: negative for what waits no more.
+  func countWaiting(_ change: Int, of grant: Grant) {
+    waitingByteCount += change
+    let hasTooMuch = account(grant) { account in
+      account.waitingByteCount += change
+      return account.hasTooMuchWaiting
+    }
+    guard change > 0 else { return }
+    if hasTooMuch {
+      note(.waitingBytes, grant.client)
+      onTooMuchWaiting(grant.client)
+    } else if waitingByteCount > RouterLimits.allClientsWaitingByteCount,
+      let client = accounts.max(by: { $0.value.waitingByteCount < $1.value.waitingByteCount })?.key
+    {
+      note(.waitingBytes, client)
+      onTooMuchWaiting(client)
+    }
+  }
+
+  // MARK: WebSockets that wait
+
+  /// Looks after a WebSocket until nothing of it waits any more.
+  func hold(_ listener: WebSocketListener, because limit: ClientLimit) {
+    note(limit, listener.request.grant.client)
+    held.append(listener)
+    tickWhileHeld()
+  }
+
+  private func tickWhileHeld() {
+    guard !isTicking, !held.isEmpty else { return }
+    isTicking = true
+    let interval = TimeAmount.milliseconds(RouterLimits.heldCommandMilliseconds)
+    eventLoop.assumeIsolated().scheduleTask(in: interval) { [weak self] in
+      guard let self else { return }
+      isTicking = false
+      serveHeld()
+      tickWhileHeld()
+    }
+  }
+
+  /// Whoever was served comes after those who were not.
+  private func serveHeld() {
+    let round = held
+    held = []
+    var served: [WebSocketListener] = []
+    var notServed: [WebSocketListener] = []
+    for listener in round {
+      switch listener.advance() {
+      case .free: break
+      case .held(hasMoved: true): served.append(listener)
+      case .held(hasMoved: false): notServed.append(listener)
+      }
+    }
+    held = notServed + served + held
+  }
+
+  // MARK: Accounts
+
+  /// Counts and logs that a limit was reached, and says so.
+  func refusal(
+    _ limit: ClientLimit, _ client: ClientID, _ message: String, retryAfterSeconds: Int = 1
+  ) -> Refusal {
+    note(limit, client)
+    var refusal = Refusal(
+      .rateLimited, message,
+      hint: "wait and send less; a token with a larger claim limits may do more (docs/permissions.md)")
+    refusal.retryAfterSeconds = retryAfterSeconds
+    return refusal
+  }
+
+  func note(_ limit: ClientLimit, _ client: ClientID) {
+    limitsReached[limit, default: 0] += 1
+    log.note(ErrorReport(.rateLimited, "\(limit.words) of \(client)"), sessionID: nil)
+  }
+
+  @discardableResult
+  private func account<Result>(_ grant: Grant, _ body: (inout ClientAccount) -> Result) -> Result {
+    let now = now()
+    let factor = limitFactor(of: grant)
+    if accounts[grant.client] == nil, accounts.count >= RouterLimits.maximumClients {
+      // As many as there are connections hold something.
+      accounts = accounts.filter { !$0.value.holdsNothing }
+    }
+    var account = accounts[grant.client] ?? ClientAccount(factor: factor, now: now)
+    account.allow(factor: factor, now: now)
+    defer { accounts[grant.client] = account }
+    return body(&account)
+  }
+}

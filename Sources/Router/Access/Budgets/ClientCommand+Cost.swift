@@ -1,0 +1,54 @@
+extension ClientCommand {
+  /// What a command costs by its length alone: reading it takes that long.
+  static func cost(textByteCount: Int) -> Int { 1 + textByteCount / RouterLimits.textByteCountPerToken }
+
+  /// What it costs besides, in tokens.
+  ///
+  /// - Parameter session: the one it is for, where it is known.
+  func furtherCost(_ session: RoutedSession?) -> Int {
+    switch action {
+    case .ping: 0
+    case .engine(.media), .engine(.resolve), .queue(_, .find): RouterLimits.lookUpTokens
+    case .queue(_, .history): (session?.queue.history).map { Self.cost(ofWriting: $0) } ?? 0
+    case .queue(_, .show): session?.queue.pageCost ?? 0
+    case .queue(_, let command): (session?.queue.changeCost ?? 0) + command.addedCost
+    case .engine: 0
+    }
+  }
+
+  /// The session it is for, where there is one.
+  func session(in store: SessionStore) -> RoutedSession? {
+    switch action {
+    case .engine(.session(let id, _)), .queue(let id, _): store.sessions[id]
+    case .engine, .ping: nil
+    }
+  }
+
+  fileprivate static func cost(ofWriting entries: some Sequence<QueueEntry>) -> Int {
+    entries.reduce(0) { $0 + $1.track.writtenByteCount } / RouterLimits.queueByteCountPerToken
+  }
+}
+
+extension QueueCommand {
+  fileprivate var addedCost: Int {
+    guard case .add(let tracks, _) = self else { return 0 }
+    return tracks.count / RouterLimits.addedTracksPerToken
+  }
+}
+
+extension TrackQueue {
+  /// Of writing the page that all listeners are shown.
+  fileprivate var pageCost: Int {
+    ClientCommand.cost(ofWriting: waiting.prefix(RouterLimits.maximumQueuePage).map(\.entry))
+  }
+
+  /// Of a change, after which the page is written anew.
+  fileprivate var changeCost: Int { waiting.count / RouterLimits.queueEntriesPerToken + pageCost }
+}
+
+extension QueuedTrack {
+  /// About what its longest fields are in JSON.
+  fileprivate var writtenByteCount: Int {
+    url.utf8.count + (title?.utf8.count ?? 0) + (artwork?.utf8.count ?? 0)
+  }
+}

@@ -1,0 +1,63 @@
+import NIOCore
+import WireProtocol
+
+/// Listings and resolves, which concern no session.
+extension DataPlane {
+  /// A folder that is being listed already is listed once, for all who ask.
+  func list(_ path: String, for asker: Asker) {
+    if listings[path] != nil {
+      listings[path]?.append(asker)
+      return
+    }
+    listings[path] = [asker]
+    let answered = { [weak self] (event: EngineEvent) in
+      guard let self, let askers = listings.removeValue(forKey: path) else { return }
+      for asker in askers { asker.answer(.event(event)) }
+    }
+    lookUp(.media, .media(path: path), for: asker, answered)
+  }
+
+  func resolve(_ request: ResolveRequest, for asker: Asker) {
+    lookUp(.resolve, .resolve(request), for: asker) { asker.answer(.event($0)) }
+  }
+
+  /// Asks the engine, now or when others of the client's are answered.
+  ///
+  /// - Parameter answered: called once, be it with an error.
+  func lookUp(
+    _ kind: ClientLookUps.Kind, _ action: EngineCommand.Action, for asker: Asker,
+    _ answered: @escaping (EngineEvent) -> Void
+  ) {
+    let client = asker.client
+    let start = { [self] in
+      let asked = Asker.inside(
+        { [weak self] event in
+          answered(event)
+          self?.lookUps.end(kind, client)?.start()
+        }, askedBy: asker.webSocket, client: client)
+      do throws(Refusal) {
+        try send(action, for: asked)
+      } catch {
+        asked.refuse(error.report, sessionID: nil)
+      }
+    }
+    let most = RouterLimits.clientLookUps * asker.limitFactor
+    let mayStart = lookUps.begin(
+      kind, client, most: most,
+      orWait: ClientLookUps.Waiting(
+        start: start,
+        refuse: { [budgets] in
+          let refusal = budgets.refusal(
+            .lookUps, client,
+            "\(most) listings or resolves of this client were under way for \(RouterLimits.lookUpWaitSeconds) s"
+          )
+          answered(EngineEvent(.error(refusal.report)))
+        }, deadline: .now() + .seconds(RouterLimits.lookUpWaitSeconds)))
+    if mayStart { start() }
+  }
+
+  /// Refuses those that have waited too long. Called once a second.
+  func refuseOverdueLookUps(now: NIODeadline) {
+    for waiting in lookUps.takeOverdue(now: now) { waiting.refuse() }
+  }
+}

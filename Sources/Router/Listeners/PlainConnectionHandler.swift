@@ -1,0 +1,94 @@
+import NIOCore
+
+/// The connection's answer goes on for as long as somebody listens: it takes up no plain connection's place any more.
+struct ConnectionListens: Sendable {}
+
+/// Has a connection read only while it has a place among the plain ones. Near the front of a pipeline: it works on bytes.
+final class PlainConnectionHandler: ChannelDuplexHandler {
+  typealias InboundIn = ByteBuffer
+  typealias OutboundIn = ByteBuffer
+
+  private enum State {
+    case new, waiting, admitted
+    /// A WebSocket, a player, an event stream; or over.
+    case left
+  }
+
+  private let places: ConnectionPlaces
+  /// Known once the connection is active.
+  private var address = ClientID(subject: nil, address: nil)
+  private var state = State.new
+  private var context: ChannelHandlerContext?
+
+  init(_ places: ConnectionPlaces) {
+    self.places = places
+  }
+
+  func handlerAdded(context: ChannelHandlerContext) {
+    self.context = context
+    if context.channel.isActive { enter(context) }
+  }
+
+  func handlerRemoved(context: ChannelHandlerContext) {
+    leave()
+    self.context = nil
+  }
+
+  func channelActive(context: ChannelHandlerContext) {
+    enter(context)
+    context.fireChannelActive()
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    leave()
+    context.fireChannelInactive()
+  }
+
+  /// What waits is not read.
+  func read(context: ChannelHandlerContext) {
+    if state != .waiting { context.read() }
+  }
+
+  /// NIO reads what a client has sent before it went, whether that was asked for or not.
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    if state != .waiting { context.fireChannelRead(data) }
+  }
+
+  func triggerUserOutboundEvent(
+    context: ChannelHandlerContext, event: Any, promise: EventLoopPromise<Void>?
+  ) {
+    guard event is ConnectionListens else {
+      return context.triggerUserOutboundEvent(event, promise: promise)
+    }
+    leave()
+    promise?.succeed()
+  }
+
+  /// There is a place now.
+  func admit() {
+    state = .admitted
+    context?.read()
+  }
+
+  private func enter(_ context: ChannelHandlerContext) {
+    guard case .new = state else { return }
+    address = ClientID(subject: nil, address: context.channel.remoteAddress?.ipAddress)
+    switch places.enter(self, of: address) {
+    case .admitted: state = .admitted
+    case .waits: state = .waiting
+    case .refused:
+      state = .left
+      context.close(promise: nil)
+    }
+  }
+
+  private func leave() {
+    let last = state
+    state = .left
+    switch last {
+    case .admitted: places.leave(address)
+    case .waiting: places.giveUp(self, of: address)
+    case .new, .left: break
+    }
+  }
+}
