@@ -54,6 +54,26 @@ import WireProtocol
     #expect(!grant.isAnonymous && grant.subject == nil)
   }
 
+  @Test(arguments: [
+    (#"{"exp":2000000000,"session":"a*","scope":"control"}"#, signature, 1),
+    (
+      #"{"exp":2000000000,"session":"a*","scope":"control","limits":50}"#,
+      "syoyZ1-sFFGzugkS2Z8x2nH-J5NcWSxWK4wnbuqwoXw", 50
+    ),
+    (
+      #"{"exp":2000000000,"session":"a*","scope":"admin"}"#, "0QELDeiwOIILuDul-ryYYY-oxkRi3T4fI9PwNOnDD-0", 10
+    ),
+    (
+      #"{"exp":2000000000,"session":"a*","scope":"admin","limits":5}"#,
+      "DNYMkL1ENBDd8jdC6BuN6u6QsuGkoIWjCg-owtByTuw", 10
+    ),
+  ])
+  func `says how many times the usual limits it has`(
+    _ claims: String, _ signature: String, _ factor: Int
+  ) async throws {
+    #expect(try await grant(Self.token(Self.header, claims, signature)).limitFactor == factor)
+  }
+
   @Test func `signed with the private key grants what it says`() async throws {
     let signature =
       "ih_jh2S7AV92-Or2kPoGVkJ2utVBMrVS79jf-0UF97mfdvK6fTxAcdQhvlQJL3lzbttIC1C7pHuttjYQ_GuLCA"
@@ -130,6 +150,18 @@ import WireProtocol
     (
       #"{"exp":2000000000,"session":"","scope":"listen"}"#, "zgRBd7HDFYEwwVodTba-uHxkCrN1RsRJ1PsfRoluplg",
       "no pattern"
+    ),
+    (
+      #"{"exp":2000000000,"session":"a*","scope":"control","limits":0}"#,
+      "adjKAcEI08_wD2pUWEtyKDMjzf41UcTjpab8PeD-pKs", "no whole number from 1 to 1000"
+    ),
+    (
+      #"{"exp":2000000000,"session":"a*","scope":"control","limits":1001}"#,
+      "RqO5nA5cWBQuvmEzLYFFuiwym9yDMvn0tpXpxQwp9S8", "no whole number"
+    ),
+    (
+      #"{"exp":2000000000,"session":"a*","scope":"control","limits":1.5}"#,
+      "7Fwhs9ZixC15UqAe7qY3cwyU7Um81OQEQ8GaCBDR_FI", "no whole number"
     ),
     ("[1]", "W376ReKwm4UETujP1fEyBAitkfEt_4dqMjRxzz6bd1k", "cannot be read"),
   ])
