@@ -43,7 +43,7 @@ enum RouterMetrics {
       name("connections_waiting"), "Connections that wait unread for a place of their address",
       [([:], plane.connectionPlaces.waitingCount)])
     text.gauge(
-      name("client_count"), "Clients that have a part of some limit", [([:], plane.budgets.clientCount)])
+      name("clients"), "Clients that have a part of some limit", [([:], plane.budgets.clientCount)])
     text.gauge(
       name("client_commands_in_flight"), "Commands of clients without an answer yet, as tokens",
       [([:], plane.budgets.commandsInFlight)])
