@@ -28,7 +28,7 @@ extension DataPlane {
       return step(error)
     }
     do throws(Refusal) {
-      try requireMemory(for: session.rows.byteCount, in: session)
+      try requireMemory(for: session.rows.byteCount, in: session, orElse: .overloaded)
     } catch {
       state.end(for: client)
       return step(error)
@@ -72,7 +72,7 @@ extension DataPlane {
       report(loaded.unreadable, of: session.id.description)
       for step in steps { step.run(nil) }
       // Others may have been read at the same time.
-      try? requireMemory(for: 0, in: session)
+      try? requireMemory(for: 0, in: session, orElse: .overloaded)
     case .failure(let error):
       let refusal = Refusal(
         .storageFailed, "the queue of the session \(session.id) cannot be read: \(error)",
@@ -101,11 +101,13 @@ extension DataPlane {
   /// Refuses what has no room on the disk or in memory.
   func requireRoom(for byteCount: Int, in session: RoutedSession) throws(Refusal) {
     try store.accounts.requireRoom(for: byteCount, of: session.creator)
-    try requireMemory(for: byteCount, in: session)
+    try requireMemory(for: byteCount, in: session, orElse: .queueFull)
   }
 
   /// Makes room in memory with queues that nobody uses.
-  private func requireMemory(for byteCount: Int, in needed: RoutedSession) throws(Refusal) {
+  private func requireMemory(
+    for byteCount: Int, in needed: RoutedSession, orElse code: ErrorCode
+  ) throws(Refusal) {
     guard !store.accounts.hasRoomInMemory(for: byteCount) else { return }
     let unused = store.sessions.values.filter { $0 !== needed && canUnload($0) }
     for session in unused.sorted(by: { $0.usedAt < $1.usedAt }) {
@@ -113,7 +115,7 @@ extension DataPlane {
       if store.accounts.hasRoomInMemory(for: byteCount) { return }
     }
     throw Refusal(
-      .queueFull,
+      code,
       "the queues in use take \(store.accounts.total.memory) bytes of \(RouterLimits.memoryQueueByteCount) in "
         + "memory: there is no room for \(byteCount) more",
       hint: "try again when other sessions have ended")

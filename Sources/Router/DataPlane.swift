@@ -166,6 +166,7 @@ final class DataPlane {
       for session in store.sessions.values {
         for listener in session.webSockets.values { listener.look(now: now) }
         seeToNext(session)
+        store.removeIfUnused(session)
         store.removeIfAbandoned(session, now: runningMilliseconds)
         unloadIfIdle(session, now: now)
       }

@@ -56,8 +56,7 @@ final class StateWriter {
 
   /// Whether something of the session is not confirmed by the disk yet.
   func holds(_ id: SessionID) -> Bool {
-    cargo.sessions[id] != nil || cargo.undos[id] != nil
-      || underway.map { $0.cargo.sessions[id] != nil || $0.cargo.undos[id] != nil } == true
+    cargo.sessions[id] != nil || underway?.cargo.sessions[id] != nil
   }
 
   // MARK: For clients
@@ -259,7 +258,7 @@ final class StateWriter {
   }
 
   private func undo(_ undos: [SessionID: SessionUndo]) {
-    for (id, undo) in undos {
+    for (id, undo) in undos where !undo.session.isForgotten {
       let isOwn = cargo.own.contains(id) || undo.hasEvents || cargo.anew[id] != nil
       undo.restore()
       batch.changes[id] = nil
