@@ -142,7 +142,9 @@ package struct RouterApplication: Service {
     WebhookRoutes(receiver: parts.receiver, secret: webhookSecret).add(to: router)
     StreamRoutes(streams: streams, receiver: parts.receiver).add(to: router)
     RepositoryRoutes(
-      plane: plane, parts: parts, renderer: RenderClient(plane: plane), takesWebhooks: webhookSecret != nil
+      plane: plane, parts: parts,
+      replays: ReplayService(parts: parts, renderer: RenderClient(plane: plane)),
+      takesWebhooks: webhookSecret != nil
     ).add(to: router)
     addOpenAPI(to: router)
     logAccess(to: router.routes.filter { !pagePaths.contains($0.path.description) })

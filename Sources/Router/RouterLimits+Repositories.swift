@@ -5,9 +5,15 @@ extension RouterLimits {
   /// GitHub's own cap on a payload.
   package static let webhookByteCount = 26_214_400
 
-  /// Bytes of all bodies together that are being read or checked: a stranger's are held until their signature has
-  /// been found to be wrong.
-  package static let webhookBodiesByteCount = 134_217_728
+  /// Bodies whose signature is not known yet: their bytes together, and of one address, which are enough for GitHub's
+  /// largest and a hundred ordinary ones beside it; and how many of one address.
+  package static let webhookBodiesByteCount = 100_663_296
+  package static let webhookAddressByteCount = 33_554_432
+  package static let webhookAddressBodyCount = 256
+
+  /// A body of which less comes in such a time is given up: 16 KiB a second.
+  package static let webhookPaceSeconds: Int64 = 2
+  package static let webhookPaceByteCount = 32_768
 
   /// From a delivery's head to its answer. GitHub waits for 10 s.
   package static let webhookAnswerSeconds: Int64 = 9
@@ -26,6 +32,13 @@ extension RouterLimits {
   package static let deliveryBurst = 120
   package static let deliveriesPerSecond = 2.0
 
+  /// Test events of one client: so many at once, and then so many a second.
+  package static let testEventBurst = 60
+  package static let testEventsPerSecond = 1.0
+
+  /// Clients whose rates are remembered. The ones that have used least are forgotten first.
+  package static let maximumRateKeys = 4_096
+
   /// How long a delivery's ID is known, and how many are at the most.
   package static let deliveryMilliseconds = 86_400_000
   package static let maximumDeliveries = 200_000
@@ -33,12 +46,20 @@ extension RouterLimits {
   // MARK: What is kept
 
   package static let maximumRepositories = 1_000
+
+  /// Of these, what test events alone have made: all of them, and one client's. GitHub's always find room.
+  package static let maximumTestRepositories = 250
+  package static let testRepositoriesPerClient = 50
+
   package static let maximumEventsPerRepository = 2_000
   package static let eventMilliseconds = 30 * 86_400_000
 
-  /// Pieces of a repository, and of all together, whose scores are kept: those can be heard again.
+  /// Pieces whose scores are kept, which can be heard again: of a repository, of all that GitHub has told of, of all
+  /// that test events have made, and of one client's of those.
   package static let maximumScoresPerRepository = 100
-  package static let maximumScores = 10_000
+  package static let maximumScores = 8_000
+  package static let maximumTestScores = 2_000
+  package static let testScoresPerClient = 500
 
   /// How often what is too old is taken off the disk.
   package static let eventSweepSeconds: Int64 = 3_600
@@ -60,6 +81,19 @@ extension RouterLimits {
   package static let replayMilliseconds = 7 * 86_400_000
   package static let replayedMilliseconds = 60_000
 
+  /// Replays that end at the same minute are the same.
+  package static let replayStepMilliseconds = 60_000
+
+  /// Replays that are made at a time, of one client, and what of one client may wait for how long: a page asks for
+  /// two, the notes and the sound.
+  package static let maximumReplays = 4
+  package static let replaysPerClient = 1
+  package static let replaysWaitingPerClient = 3
+  package static let replayWaitSeconds: Int64 = 10
+
+  /// Replays kept for those who ask next: a minute of Opus has a megabyte.
+  package static let keptReplaysByteCount = 16_777_216
+
   // MARK: Event bus
 
   /// Events that wait for one subscriber. Past it the subscriber loses its oldest.
@@ -70,10 +104,34 @@ extension RouterLimits {
   /// Clients of one repository.
   package static let maximumStreamsPerRepository = 1_000
 
-  /// What may wait for one client when another message comes: past either it is dropped. The bytes are shared by all who
-  /// wait for the same.
+  /// Streams of one client, whatever it listens to.
+  package static let maximumStreamsPerClient = 2_000
+
+  /// What may wait for one stream when another message comes: past either it is dropped. The bytes are shared by all
+  /// who wait for the same.
   package static let streamMessageCount = 32
   package static let streamByteCount = 33_554_432
+
+  /// What waits for all streams together, each piece counted once: three of the longest, as `json` has them.
+  package static let streamWaitingByteCount = 33_554_432
+
+  /// What waits for one client's streams besides its largest piece.
+  package static let streamShareByteCount = 8_388_608
+
+  /// Where everything is full, a client for whom no more waits than the first still has room, out of the second.
+  package static let streamSmallByteCount = 1_048_576
+  package static let streamReserveByteCount = 8_388_608
+
+  /// A stream that keeps room which others wait for, and takes nothing for so long, is dropped.
+  package static let streamYieldSeconds: Int64 = 10
+
+  /// Pieces that are fetched at a time for those who catch up: in all, and for one client.
+  package static let catchUpFetches = 4
+  package static let catchUpFetchesPerClient = 2
+
+  /// Renderings for one client that catches up: so many at once, and then so many a second.
+  package static let catchUpRenderingBurst = 30
+  package static let catchUpRenderingsPerSecond = 1.0
 
   /// What NIO holds of one client's, and what is handed to the kernel of it at once.
   package static let streamSliceByteCount = 65_536
@@ -89,9 +147,14 @@ extension RouterLimits {
   /// What a client is told to wait before it connects anew.
   package static let streamRetryMilliseconds = 3_000
 
-  /// Messages kept for all who want them, in bytes.
-  package static let keptPiecesByteCount = 67_108_864
+  /// Messages kept for all who want them, in bytes: two of the longest.
+  package static let keptPiecesByteCount = 25_165_824
 
-  /// Renderings asked of the engine at a time.
-  package static let maximumRenderings = 4
+  /// Renderings asked of the engine at a time. Each is held twice while it becomes a message.
+  package static let maximumRenderings = 2
+
+  // MARK: Beds
+
+  /// Repositories whose beds play for one client who listens to them.
+  package static let bedsPerClient = 50
 }

@@ -332,7 +332,7 @@ async def test_bodies_have_a_limit(antiphon, number):
 
 
 async def test_a_slow_body_is_given_up_in_time(antiphon, number):
-    """GitHub waits for 10 s; others are served meanwhile."""
+    """Nothing of it came for 2 s; others are served meanwhile."""
     body = json.dumps(github.push(number, "Slow")).encode()
     host, port = antiphon.router.address.split(":")
     lines = "".join(f"{name}: {value}\r\n" for name, value in github.headers("push", body).items())
@@ -348,7 +348,7 @@ async def test_a_slow_body_is_given_up_in_time(antiphon, number):
         status = await asyncio.wait_for(reader.readline(), 20)
         assert b" 408 " in status, status
         writer.close()
-    assert asyncio.get_running_loop().time() - begun >= 8
+    assert 1.9 <= asyncio.get_running_loop().time() - begun <= 8
 
 
 async def test_without_a_secret_nobody_is_believed(tmp_path, media, number):
@@ -396,5 +396,57 @@ async def test_many_strangers_bodies_are_not_all_held(antiphon, number):
     answers = await asyncio.gather(*(asyncio.to_thread(send) for _ in range(12)))
     assert any(b" 503 " in answer for answer in answers), answers
     resident = await metric(antiphon.router.url, "process_resident_memory_bytes")
-    assert resident < 700e6, f"{resident / 1e6} MB"
+    assert resident < 200e6, f"{resident / 1e6} MB"
     accepted(await deliver(antiphon.router.url, "push", github.push(number, "After")))
+
+
+async def hold(antiphon, address: str, byte_count: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A stranger's body, of which the last bytes do not come."""
+    host, port = antiphon.router.address.split(":")
+    lines = "".join(f"{name}: {value}\r\n" for name, value in github.headers("push", b"").items())
+    reader, writer = await asyncio.open_connection(host, int(port), local_addr=(address, 0))
+    head = f"POST /webhooks/github HTTP/1.1\r\nHost: {host}\r\n{lines}Content-Length: {byte_count + 10}\r\n\r\n"
+    writer.write(head.encode() + b" " * byte_count)
+    try:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await writer.drain()
+    except ConnectionError:
+        pass
+    return reader, writer
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "127.0.0.9"])
+async def test_held_bodies_keep_no_delivery_away(antiphon, number, address):
+    """Bodies of 24 MB, again and again, from the address that GitHub's deliveries come from, and from another."""
+    router = antiphon.router.url
+
+    async def attack() -> None:
+        while True:
+            held = [await hold(antiphon, address, 24_000_000) for _ in range(8)]
+            await asyncio.sleep(0.5)
+            for _, writer in held:
+                writer.close()
+
+    attacking = asyncio.create_task(attack())
+    try:
+        await asyncio.sleep(0.5)
+        for count in range(20):
+            async with asyncio.timeout(5):
+                accepted(await deliver(router, "push", github.push(number, f"Through {count}")))
+            await asyncio.sleep(0.1)
+        resident = await metric(router, "process_resident_memory_bytes")
+        print(f"{resident / 1e6:.0f} MB")
+        assert resident < 200e6, f"{resident / 1e6} MB"
+        assert not attacking.done(), attacking
+    finally:
+        attacking.cancel()
+
+
+async def test_120_deliveries_at_once(antiphon, number):
+    """GitHub sends from a few addresses, and everything of a busy hour at once."""
+    payload = json.dumps(github.push(number, "x" * 100)).encode()
+    payload = payload[:-1] + b" " * 200_000 + b"}"
+    answers = await asyncio.gather(
+        *(deliver(antiphon.router.url, "push", payload, delivery=f"b{number}-{each}") for each in range(120))
+    )
+    assert {answer.status for answer in answers} == {202}, [a for a in answers if a.status != 202][:3]

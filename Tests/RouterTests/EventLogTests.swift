@@ -127,6 +127,95 @@ import WireProtocol
     }
   }
 
+  private func tester(_ name: String) -> Grant {
+    var grant = Grant(subject: name, sessions: [.all], scope: .control)
+    grant.client = ClientID(subject: name, address: nil)
+    return grant
+  }
+
+  @Test func `makes room for test events' repositories by forgetting the same client's`() async throws {
+    try await withLog { open in
+      let (log, store) = try open()
+      _ = try await log.append(event("signed", at: 1))
+      _ = try await log.append(event("calm", at: 2, in: SessionID("calm")), testOf: tester("calm"))
+      for number in 1...(RouterLimits.testRepositoriesPerClient + 3) {
+        let id = try SessionID("a-\(number)")
+        guard
+          case .new(_, _, let forgotten) = try await log.append(
+            event("\(number)", at: 1_000 + number, in: id), testOf: tester("greedy"))
+        else { return }
+        let own = number - RouterLimits.testRepositoriesPerClient
+        let expected = own > 0 ? try SessionID("a-\(own)") : nil
+        #expect(forgotten == expected)
+      }
+      let kept = Set(try log.repositories().map(\.id))
+      let calm = try SessionID("calm")
+      #expect(kept.contains(repository) && kept.contains(calm))
+      #expect(kept.count == 2 + RouterLimits.testRepositoriesPerClient)
+      try store.close()
+    }
+  }
+
+  @Test func `refuses test events' repositories beyond all clients' room, and GitHub's never`() async throws {
+    try await withLog { open in
+      let (log, store) = try open()
+      for number in 0..<RouterLimits.maximumTestRepositories {
+        _ = try await log.append(
+          event("\(number)", at: 1_000, in: SessionID("a-\(number)")), testOf: tester("\(number % 10)"))
+      }
+      let refusal = await #expect(throws: Refusal.self) {
+        try await log.append(event("x", in: SessionID("late")), testOf: tester("late"))
+      }
+      #expect(refusal?.report.code == .tooManySessions)
+      // One who has some of its own makes room by them.
+      guard
+        case .new(_, _, let forgotten) = try await log.append(
+          event("y", in: SessionID("more")), testOf: tester("3"))
+      else { return }
+      #expect(forgotten != nil)
+      guard case .new(_, _, nil) = try await log.append(event("z")) else {
+        Issue.record("GitHub's found no room")
+        return
+      }
+      // What GitHub has told of once is none of the client's any more.
+      _ = try await log.append(event("adopted", at: 5_000, in: SessionID("a-4")))
+      for number in 0..<RouterLimits.testRepositoriesPerClient {
+        _ = try await log.append(
+          event("own \(number)", at: 9_000, in: SessionID("b-\(number)")), testOf: tester("4"))
+      }
+      #expect(try log.repositories().contains { $0.id.description == "a-4" })
+      try store.close()
+    }
+  }
+
+  @Test func `takes scores from the client that has too many`() async throws {
+    try await withLog { open in
+      let (log, store) = try open()
+      guard case .new(let signed, _, _) = try await log.append(event("signed", at: 1)),
+        case .new(let calm, _, _) = try await log.append(
+          event("calm", at: 2, in: SessionID("calm")), testOf: tester("calm"))
+      else { return }
+      let played = try await play(signed, log)
+      try await play(calm, log)
+      for number in 0..<(RouterLimits.testScoresPerClient + 5) {
+        let id = try SessionID("a-\(number / 100)")
+        guard
+          case .new(let logged, _, _) = try await log.append(
+            event("\(number)", at: 1_000 + number, in: id), testOf: tester("greedy"))
+        else { return }
+        try await log.save(
+          EventLog.Played(
+            number: logged.number, event: logged.event, parameters: played.parameters, score: played.score),
+          history: MusicHistory())
+      }
+      try await log.sweep(now: 10_000)
+      #expect(try await log.piece(of: repository, after: 0)?.number == 1)
+      #expect(try await log.piece(of: SessionID("calm"), after: 0)?.number == 1)
+      #expect(try await log.piece(of: SessionID("a-0"), after: 0)?.number == 6)
+      try store.close()
+    }
+  }
+
   @Test func `drops what is older than a month`() async throws {
     try await withLog { open in
       let (log, store) = try open()

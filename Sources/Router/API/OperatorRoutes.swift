@@ -46,9 +46,12 @@ struct OperatorRoutes {
   }
 
   private func health(isAdmin: Bool) async throws -> Response {
-    let clients = try await streams { hub in hub.clients.values.map(StreamClientView.init) }
+    let (clients, sessionCount) = try await streams { hub in
+      (hub.clients.values.map(StreamClientView.init), hub.clients.values.count { !$0.isEnding })
+    }
     let streaming = StreamHealth(
-      clients: clients, isAdmin: isAdmin, totalBuffersCreated: parts.statistics.counts.buffersCreated)
+      clients: clients, sessionCount: sessionCount, isAdmin: isAdmin,
+      totalBuffersCreated: parts.statistics.counts.buffersCreated)
     return .json(
       JSON.encode(
         try await plane { [uptimeSeconds] plane in
@@ -60,8 +63,9 @@ struct OperatorRoutes {
     var text = try await plane { [uptimeSeconds] plane in
       RouterMetrics.text(plane, uptimeSeconds: uptimeSeconds)
     }
+    let (clients, waiting) = try await streams { hub in (hub.clients.count, hub.budget.heldByteCount) }
     parts.statistics.write(
-      to: &text, lostEvents: parts.bus.lostEvents, clients: try await streams { hub in hub.clients.count })
+      to: &text, lostEvents: parts.bus.lostEvents, clients: clients, waitingByteCount: waiting)
     // Reads files, which the loop has no time for.
     text.process()
     return Response(
@@ -94,7 +98,7 @@ private struct HealthReport: Encodable, Sendable {
   private var streaming: StreamHealth
 
   private enum Key: String, CodingKey {
-    case status, ready, reasons, version, engine, sessions, listeners, activeSessions, memoryUsage, uptime
+    case status, ready, reasons, version, engine, sessions, listeners, memoryUsage, uptime
     case uptimeSeconds = "uptime_s"
   }
 
@@ -108,8 +112,7 @@ private struct HealthReport: Encodable, Sendable {
     try fields.encode(sessions, forKey: .sessions)
     try fields.encode(listeners, forKey: .listeners)
     try fields.encode(uptimeSeconds, forKey: .uptimeSeconds)
-    // The seed's own names for the two.
-    try fields.encode(sessions, forKey: .activeSessions)
+    // The seed's own names.
     try fields.encode(uptimeSeconds, forKey: .uptime)
     try fields.encode(ProcFile.residentByteCount, forKey: .memoryUsage)
     try streaming.encode(to: encoder)

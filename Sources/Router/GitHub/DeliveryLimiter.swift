@@ -1,22 +1,23 @@
 import Synchronization
 import WireProtocol
 
-/// Token buckets, one a repository: one whose automation has run wild costs the others nothing.
+/// Slows a repository whose automation has run wild, and a client who sends too many test events.
 package final class DeliveryLimiter: Sendable {
-  private struct Bucket {
-    var tokens: Double
-    var filledNanoseconds: UInt64
-  }
-
-  private let burst: Double
+  private let burst: Int
   private let perSecond: Double
-  private let buckets = Mutex<[SessionID: Bucket]>([:])
+  private let repositories: Mutex<KeyedBuckets<SessionID>>
+  private let clients = Mutex(
+    KeyedBuckets<ClientID>(
+      burst: RouterLimits.testEventBurst, perSecond: RouterLimits.testEventsPerSecond,
+      maximumCount: RouterLimits.maximumRateKeys))
 
   package init(
     burst: Int = RouterLimits.deliveryBurst, perSecond: Double = RouterLimits.deliveriesPerSecond
   ) {
-    self.burst = Double(burst)
+    self.burst = burst
     self.perSecond = perSecond
+    repositories = Mutex(
+      KeyedBuckets(burst: burst, perSecond: perSecond, maximumCount: RouterLimits.maximumRepositories))
   }
 
   /// Lets one delivery through.
@@ -26,31 +27,30 @@ package final class DeliveryLimiter: Sendable {
   package func take(
     _ repository: SessionID, now: UInt64 = MonotonicClock.nowNanoseconds
   ) throws(Refusal) {
-    let wait = buckets.withLock { buckets -> Double in
-      if buckets[repository] == nil, buckets.count >= RouterLimits.maximumRepositories {
-        // A full bucket is as good as none.
-        let fullest = buckets.max { tokens(in: $0.value, now) < tokens(in: $1.value, now) }
-        buckets[fullest?.key ?? repository] = nil
-      }
-      var bucket = buckets[repository] ?? Bucket(tokens: burst, filledNanoseconds: now)
-      bucket.tokens = tokens(in: bucket, now)
-      bucket.filledNanoseconds = now
-      defer { buckets[repository] = bucket }
-      guard bucket.tokens >= 1 else { return (1 - bucket.tokens) / perSecond }
-      bucket.tokens -= 1
-      return 0
-    }
+    let wait = repositories.withLock { $0.take(repository, now: now) }
     guard wait > 0 else { return }
-    var refusal = Refusal(
-      .rateLimited,
-      "the repository \(repository) has sent over \(Int(burst)) deliveries at once, and over \(perSecond) a second",
-      hint: "send this one again later: it is not counted as delivered")
-    refusal.retryAfterSeconds = Int(wait.rounded(.up))
-    throw refusal
+    throw Self.refusal(
+      "the repository \(repository) has sent over \(burst) deliveries at once, and over \(perSecond) a second",
+      hint: "send this one again later: it is not counted as delivered", wait)
   }
 
-  private func tokens(in bucket: Bucket, _ now: UInt64) -> Double {
-    let seconds = Double(now &- bucket.filledNanoseconds) / 1_000_000_000
-    return min(burst, bucket.tokens + seconds * perSecond)
+  /// Lets one test event through.
+  ///
+  /// - Parameter now: `MonotonicClock.nowNanoseconds`.
+  /// - Throws: as for deliveries.
+  package func takeTest(of grant: Grant, now: UInt64 = MonotonicClock.nowNanoseconds) throws(Refusal) {
+    let factor = grant.limitFactor
+    let wait = clients.withLock { $0.take(grant.client, factor: factor, now: now) }
+    guard wait > 0 else { return }
+    throw Self.refusal(
+      "you have sent over \(RouterLimits.testEventBurst * factor) test events at once, and over "
+        + "\(RouterLimits.testEventsPerSecond * Double(factor)) a second",
+      hint: "send this one again later", wait)
+  }
+
+  private static func refusal(_ message: String, hint: String, _ waitSeconds: Double) -> Refusal {
+    var refusal = Refusal(.rateLimited, message, hint: hint)
+    refusal.retryAfterSeconds = Int(waitSeconds.rounded(.up))
+    return refusal
   }
 }

@@ -34,14 +34,14 @@ struct WebhookReceiver: Sendable {
   /// - Parameters:
   ///   - body: exactly as it was sent.
   ///   - secret: what it was to be signed with.
-  ///   - allowsNames: whether a repository may be named as a session is.
+  ///   - tester: who sends a test event, of a repository that may be named as a session is; nil for GitHub.
   func receive(
-    _ delivery: GitHubDelivery, body: [UInt8], secret: WebhookSecret, allowsNames: Bool = false
+    _ delivery: GitHubDelivery, body: [UInt8], secret: WebhookSecret, testOf tester: Grant? = nil
   ) async throws -> Answer {
     let event =
       RepositoryEvent.Kind(rawValue: delivery.event)?.rawValue ?? (delivery.event == "ping" ? "ping" : nil)
     do {
-      let answer = try await take(delivery, body, secret, allowsNames)
+      let answer = try await take(delivery, body, secret, tester)
       statistics.countDelivery(event, answer.name)
       return answer
     } catch {
@@ -53,7 +53,7 @@ struct WebhookReceiver: Sendable {
   }
 
   private func take(
-    _ delivery: GitHubDelivery, _ body: [UInt8], _ secret: WebhookSecret, _ allowsNames: Bool
+    _ delivery: GitHubDelivery, _ body: [UInt8], _ secret: WebhookSecret, _ tester: Grant?
   ) async throws -> Answer {
     // Before anything of it is read.
     guard secret.isValid(delivery.signature, of: body) else {
@@ -65,9 +65,9 @@ struct WebhookReceiver: Sendable {
     guard let kind = RepositoryEvent.Kind(rawValue: delivery.event) else { return .ignored }
     let event = try GitHubPayload.event(
       kind, deliveryID: delivery.id, json: try json(of: delivery, body),
-      receivedMilliseconds: Int(Grant.nowMilliseconds), allowsNames: allowsNames)
+      receivedMilliseconds: Int(Grant.nowMilliseconds), allowsNames: tester != nil)
     try limiter.take(event.repositoryID)
-    switch try await append(event) {
+    switch try await append(event, tester) {
     case .duplicate: return .duplicate
     case .new(let logged, let repository, let forgotten):
       repositories.happened(repository, forgotten: forgotten)
@@ -84,9 +84,11 @@ struct WebhookReceiver: Sendable {
     return json
   }
 
-  private func append(_ event: RepositoryEvent) async throws -> EventLog.Appended {
+  private func append(_ event: RepositoryEvent, _ tester: Grant?) async throws -> EventLog.Appended {
     do {
-      return try await log.append(event)
+      return try await log.append(event, testOf: tester)
+    } catch let refusal as Refusal {
+      throw refusal
     } catch is CancellationError {
       throw CancellationError()
     } catch {

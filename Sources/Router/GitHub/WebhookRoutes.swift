@@ -18,7 +18,7 @@ struct WebhookRoutes {
   func add(to router: Hummingbird.Router<RouterRequestContext>) {
     router.post("webhooks/github") { request, context in
       do {
-        let answer = try await answer(to: request)
+        let answer = try await answer(to: request, from: context.channel.remoteAddress?.ipAddress)
         return Response.json(JSON.encode(AnswerBody(answer)), status: answer == .pong ? .ok : .accepted)
       } catch {
         // What is still on its way is not read for ever.
@@ -28,7 +28,7 @@ struct WebhookRoutes {
     }
   }
 
-  private func answer(to request: Request) async throws -> WebhookReceiver.Answer {
+  private func answer(to request: Request, from address: String?) async throws -> WebhookReceiver.Answer {
     guard let secret else {
       throw Refusal(
         .webhooksDisabled, "this Router has no secret to check deliveries with",
@@ -42,28 +42,20 @@ struct WebhookRoutes {
       throw error
     }
     let deadline = ContinuousClock.now + .seconds(RouterLimits.webhookAnswerSeconds)
-    let body = try await read(request, until: deadline)
+    let body = try await read(request, from: ClientID(subject: nil, address: address), until: deadline)
     return try await Self.finish(until: deadline) {
       try await receiver.receive(delivery, body: body.bytes, secret: secret)
     }
   }
 
-  /// - Throws: with 408 where the body does not come in time.
-  private func read(_ request: Request, until deadline: ContinuousClock.Instant) async throws
-    -> WebhookBodies.Body
-  {
-    try await withThrowingTaskGroup(of: WebhookBodies.Body.self) { tasks in
-      tasks.addTask { try await bodies.read(request) }
-      tasks.addTask {
-        try await Task.sleep(until: deadline)
-        throw Refusal(
-          .invalidCommand, "the payload did not come in \(RouterLimits.webhookAnswerSeconds) s",
-          hint: "send it again", status: 408)
-      }
-      // Waits for the reading to have ended: there is one reader of a connection at a time.
-      defer { tasks.cancelAll() }
-      guard let body = try await tasks.next() else { throw CancellationError() }
-      return body
+  private func read(
+    _ request: Request, from address: ClientID, until deadline: ContinuousClock.Instant
+  ) async throws -> WebhookBodies.Body {
+    do {
+      return try await bodies.read(request, from: address, until: deadline)
+    } catch let refusal as Refusal where refusal.report.code != .lineTooLong {
+      receiver.statistics.countCutBody()
+      throw refusal
     }
   }
 

@@ -48,21 +48,27 @@ package struct EventLog: Sendable {
   }
 
   /// Writes a delivery down, once.
-  package func append(_ event: RepositoryEvent) async throws -> Appended {
+  ///
+  /// - Parameter tester: who sends a test event; nil for GitHub.
+  /// - Throws: `too_many_sessions` where a test event's repository finds no room.
+  package func append(_ event: RepositoryEvent, testOf tester: Grant? = nil) async throws -> Appended {
     try await store.write { database in
       let known = try Self.repository(event.repositoryID, database)
       // Deliveries overtake one another and clocks are set back: what is written later comes later.
       let now = max(event.receivedMilliseconds, known?.lastEventMilliseconds ?? 0)
       try database.run(
         "DELETE FROM delivery WHERE received_ms < ?", [now - RouterLimits.deliveryMilliseconds])
-      try database.run("INSERT OR IGNORE INTO delivery VALUES (?, ?)", [event.deliveryID, now])
-      guard database.changesCount > 0 else { return .duplicate }
+      // A test event comes once, under a name of our own, and takes no other delivery's place.
+      if tester == nil {
+        try database.run("INSERT OR IGNORE INTO delivery VALUES (?, ?)", [event.deliveryID, now])
+        guard database.changesCount > 0 else { return .duplicate }
+      }
       let repository = Repository(
         id: event.repositoryID, name: event.repositoryName, language: event.language ?? known?.language,
         lastNumber: (known?.lastNumber ?? 0) + 1, lastPlayed: known?.lastPlayed ?? 0,
         lastEventMilliseconds: now)
-      let forgotten = known == nil ? try Self.makeRoom(database) : nil
-      try Self.write(repository, database)
+      let forgotten = known == nil ? try RepositoryRoom(database).make(for: tester) : nil
+      try Self.write(repository, by: tester, database)
       let id = event.repositoryID.description
       try database.run(
         "INSERT INTO event VALUES (?, ?, ?, ?, ?, NULL, FALSE, NULL)",
@@ -128,11 +134,7 @@ package struct EventLog: Sendable {
         DELETE FROM delivery WHERE received_ms <= (
           SELECT received_ms FROM delivery ORDER BY received_ms DESC LIMIT 1 OFFSET ?)
         """, [RouterLimits.maximumDeliveries])
-      try database.run(
-        """
-        UPDATE event SET score = NULL WHERE score IS NOT NULL AND received_ms <= (
-          SELECT received_ms FROM event WHERE score IS NOT NULL ORDER BY received_ms DESC LIMIT 1 OFFSET ?)
-        """, [RouterLimits.maximumScores])
+      try RepositoryRoom(database).dropScores()
     }
   }
 
@@ -158,35 +160,25 @@ package struct EventLog: Sendable {
       lastPlayed: row["last_played"], lastEventMilliseconds: row["last_event_ms"])
   }
 
-  private static func write(_ repository: Repository, _ database: Database) throws {
+  /// What GitHub has told of once is GitHub's, whoever tried it out before.
+  private static func write(_ repository: Repository, by tester: Grant?, _ database: Database) throws {
+    let creator = (tester?.client ?? .router).description
     try database.run(
       """
-      INSERT INTO repository VALUES (?, ?, ?, ?, ?, ?, NULL) ON CONFLICT (repository_id) DO UPDATE SET
+      INSERT INTO repository VALUES (?, ?, ?, ?, ?, ?, NULL, ?) ON CONFLICT (repository_id) DO UPDATE SET
         name = excluded.name, language = excluded.language, last_number = excluded.last_number,
-        last_event_ms = excluded.last_event_ms
+        last_event_ms = excluded.last_event_ms,
+        creator = CASE WHEN excluded.creator = 'router' THEN 'router' ELSE creator END
       """,
       [
         repository.id.description, repository.name, repository.language, repository.lastNumber,
-        repository.lastPlayed, repository.lastEventMilliseconds,
+        repository.lastPlayed, repository.lastEventMilliseconds, creator,
       ])
-  }
-
-  /// Forgets the repository that has been quiet for longest, where there are too many for another.
-  private static func makeRoom(_ database: Database) throws -> SessionID? {
-    let count = try Int.fetchOne(database, sql: "SELECT COUNT(*) FROM repository") ?? 0
-    guard count >= RouterLimits.maximumRepositories,
-      let id = try String.fetchOne(
-        database, sql: "SELECT repository_id FROM repository ORDER BY last_event_ms LIMIT 1")
-    else { return nil }
-    for table in ["event", "repository"] {
-      try database.run("DELETE FROM \(table) WHERE repository_id = ?", [id])
-    }
-    return try? SessionID(id)
   }
 }
 
 extension Database {
-  fileprivate func run(_ sql: String, _ arguments: StatementArguments) throws {
+  func run(_ sql: String, _ arguments: StatementArguments = []) throws {
     try cachedStatement(sql: sql).execute(arguments: arguments)
   }
 }

@@ -35,7 +35,7 @@ struct RepositoryParts: Sendable {
       }
       tasks.addTask {
         for await music in stream {
-          try? await streams { hub in hub.happened(music.repositoryID, number: music.number) }
+          try? await streams { hub in hub.happened(music.repositoryID) }
         }
       }
       tasks.addTask { await service.run() }

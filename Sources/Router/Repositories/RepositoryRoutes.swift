@@ -8,7 +8,7 @@ import WireProtocol
 struct RepositoryRoutes {
   let plane: DataPlaneHandle
   let parts: RepositoryParts
-  let renderer: RenderClient
+  let replays: ReplayService
   /// Whether there is a secret to believe GitHub by.
   let takesWebhooks: Bool
 
@@ -25,15 +25,10 @@ struct RepositoryRoutes {
     }
     repositories.get(":id/events") { request, context in try await events(request, context) }
     repositories.get(":id/replay") { request, context in
-      let replay = try await replay(request, context)
-      return Response.json(JSON.encode(replay.view))
+      try await replay(.notes, contentType: "application/json", request, context)
     }
     repositories.get(":id/replay.ogg") { request, context in
-      let replay = try await replay(request, context)
-      let rendering = try await renderer.render(replay.score, as: .opus)
-      return Response(
-        status: .ok, headers: [.contentType: RenderEncoding.opus.contentType, .cacheControl: "no-store"],
-        body: .init(byteBuffer: rendering.bytes))
+      try await replay(.sound, contentType: RenderEncoding.opus.contentType, request, context)
     }
   }
 
@@ -88,29 +83,16 @@ struct RepositoryRoutes {
 
   // MARK: Replay
 
-  private func replay(_ request: Request, _ context: RouterRequestContext) async throws -> Replay {
+  private func replay(
+    _ form: ReplayService.Form, contentType: String, _ request: Request, _ context: RouterRequestContext
+  ) async throws -> Response {
     let repository = try known(context)
-    let until =
-      try request.uri.wholeNumber(
-        "until", in: RouterLimits.replayMilliseconds...ScoreLimits.seedRange.upperBound)
-      ?? Int(Grant.nowMilliseconds)
-    let from = until - RouterLimits.replayMilliseconds
-    let events = try await parts.log.played(in: repository.id, from..<until)
-    let mapping = parts.repositories.mapping(for: repository.id).mapping
-    let (score, places) = Composer.replay(
-      events: events, from: from, until: until, name: repository.name, mapping: mapping)
-    return Replay(
-      score: score,
-      view: ReplayView(
-        untilMilliseconds: until,
-        events: zip(places, events).map { place, event in
-          ReplayView.Event(atMilliseconds: NoteList.milliseconds(place), event: EventView(event.event))
-        }, notes: NoteList(score)))
-  }
-
-  private struct Replay {
-    var score: Score
-    var view: ReplayView
+    let until = try request.uri.wholeNumber(
+      "until", in: RouterLimits.replayMilliseconds...ScoreLimits.seedRange.upperBound)
+    let bytes = try await replays.replay(of: repository, as: form, until: until, for: context.grant.client)
+    return Response(
+      status: .ok, headers: [.contentType: contentType, .cacheControl: "no-store"],
+      body: .init(byteBuffer: bytes))
   }
 }
 

@@ -11,6 +11,9 @@ package final class RepositoryStatistics: Sendable {
     var buffersCreated = 0
     var buffersSent = 0
     var streamsDropped = 0
+    var piecesDelayed = 0
+    var replaysMade = 0
+    var bodiesCut = 0
     /// By the bounds below, and one for the rest.
     var renderCounts = [Int](repeating: 0, count: RepositoryStatistics.renderBoundsSeconds.count + 1)
     var renderSeconds = 0.0
@@ -37,6 +40,12 @@ package final class RepositoryStatistics: Sendable {
 
   func countDroppedStream() { state.withLock { $0.streamsDropped += 1 } }
 
+  func countDelayed() { state.withLock { $0.piecesDelayed += 1 } }
+
+  func countReplay() { state.withLock { $0.replaysMade += 1 } }
+
+  func countCutBody() { state.withLock { $0.bodiesCut += 1 } }
+
   func countRendering(seconds: Double) {
     let bin = Self.renderBoundsSeconds.firstIndex { seconds <= $0 } ?? Self.renderBoundsSeconds.count
     state.withLock { state in
@@ -47,7 +56,11 @@ package final class RepositoryStatistics: Sendable {
   }
 
   /// Adds what `/metrics` tells.
-  func write(to text: inout PrometheusText, lostEvents: [String: Int], clients: Int) {
+  ///
+  /// - Parameter waitingByteCount: of pieces that wait for clients of `/stream`.
+  func write(
+    to text: inout PrometheusText, lostEvents: [String: Int], clients: Int, waitingByteCount: Int
+  ) {
     let counts = counts
     func name(_ name: String) -> String { "antiphon_router_\(name)" }
     text.counter(
@@ -66,6 +79,16 @@ package final class RepositoryStatistics: Sendable {
       name("stream_buffers_sent_total"), "Messages with sound given to clients", counts.buffersSent)
     text.counter(
       name("stream_clients_dropped_total"), "Clients that did not take what was sent", counts.streamsDropped)
+    text.gauge(
+      name("stream_waiting_bytes"), "Pieces that wait for clients to take them, each counted once",
+      [([:], waitingByteCount)])
+    text.counter(
+      name("stream_pieces_delayed_total"), "Pieces given later, where a client had no room for them",
+      counts.piecesDelayed)
+    text.counter(name("replays_made_total"), "Replays made, and not known already", counts.replaysMade)
+    text.counter(
+      name("webhook_bodies_cut_total"), "Deliveries given up while they were read: too slow, or too many",
+      counts.bodiesCut)
     text.histogram(
       name("render_seconds"), "From asking the engine for a piece to having it whole",
       upperBounds: Self.renderBoundsSeconds, counts: counts.renderCounts, sum: counts.renderSeconds)

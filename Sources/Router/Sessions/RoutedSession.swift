@@ -179,6 +179,9 @@ final class RoutedSession {
     return true
   }
 
+  /// What each listener may do, and for whom.
+  var grants: [Grant] { webSockets.values.map { $0.request.grant } + oggListeners.map(\.grant) }
+
   /// What its listeners have not taken yet.
   var waitingByteCount: Int {
     (opusOutlets + timedOutlets).reduce(0) { $0 + $1.waitingByteCount }

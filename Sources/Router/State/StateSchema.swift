@@ -79,6 +79,10 @@ enum StateSchema {
           );
           """)
     }
+    migrator.registerMigration("repository creators") { database in
+      // Who made it by a test event; what is there already counts as GitHub's.
+      try database.execute(sql: "ALTER TABLE repository ADD COLUMN creator TEXT NOT NULL DEFAULT 'router'")
+    }
     guard try !database.read(migrator.hasBeenSuperseded) else {
       throw StateStore.OpenError(
         description: "it was written by a newer Antiphon; install that one, or put the copy of before it back"

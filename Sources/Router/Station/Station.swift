@@ -18,6 +18,8 @@ final class Station {
     /// No bed before this: the engine refused it.
     var bedAt = NIODeadline.now()
     var isBedAsked = false
+    /// Those who listen know why there is none.
+    var isTold = false
     var aloneSince: NIODeadline?
     /// The bed is being stopped, since nobody listens.
     var isStopping = false
@@ -30,6 +32,7 @@ final class Station {
   /// The bed of a repository; nil where a session is none's.
   var bed: (SessionID) -> Score? = { _ in nil }
   var programs: [SessionID: Program] = [:]
+  private var shares = BedShares()
   private unowned let plane: DataPlane
 
   init(plane: DataPlane) {
@@ -42,6 +45,7 @@ final class Station {
   func joined(_ session: RoutedSession) {
     guard bed(session.id) != nil else { return }
     programs[session.id, default: Program()].isSilenced = false
+    programs[session.id]?.isTold = false
     seeTo(session)
   }
 
@@ -49,12 +53,18 @@ final class Station {
   func adopted(_ session: RoutedSession) {
     guard session.playsEndlessScore, bed(session.id) != nil else { return }
     programs[session.id, default: Program()].muted = session.snapshot.muted ?? []
+    _ = shares.begin(session.id, for: session.grants)
   }
 
   /// Called once a second.
   func look() {
     for id in programs.keys {
-      if let session = plane.store.sessions[id] { seeTo(session) } else { programs[id] = nil }
+      guard let session = plane.store.sessions[id] else {
+        programs[id] = nil
+        shares.end(id)
+        continue
+      }
+      seeTo(session)
     }
   }
 
@@ -62,11 +72,12 @@ final class Station {
     guard session.listenerCount > 0 else { return seeToEmpty(session) }
     programs[session.id]?.aloneSince = nil
     guard let bed = wantedBed(session) else { return performNext(session) }
+    guard let client = shares.begin(session.id, for: session.grants) else { return silence(session) }
     programs[session.id]?.isBedAsked = true
     let request = PlayRequest(
       url: PlayRequest.scoreURL, score: bed, volume: session.volume,
       bitrateKilobits: session.queue.bitrateKilobits)
-    ask(.play(request), session) { station, event in
+    ask(.play(request), session, for: client) { station, event in
       station.programs[session.id]?.isBedAsked = false
       if case .error(let report) = event.body { station.failed(session, report) }
     }
@@ -95,17 +106,39 @@ final class Station {
   }
 
   private func failed(_ session: RoutedSession, _ report: ErrorReport) {
+    shares.end(session.id)
     plane.logger.info("the bed is not played: \(report)", metadata: ["session": "\(session.id)"])
     programs[session.id]?.bedAt = .now() + .seconds(RouterLimits.bedRetrySeconds)
+    if report.code == .overloaded || report.code == .tooManySessions { tell(session, report) }
+  }
+
+  /// Those who listen have as many beds as they may.
+  private func silence(_ session: RoutedSession) {
+    programs[session.id]?.bedAt = .now() + .seconds(RouterLimits.bedRetrySeconds)
+    let most = session.grants.map { BedShares.limit(for: $0) }.max() ?? RouterLimits.bedsPerClient
+    let report = ErrorReport(
+      .tooManySessions,
+      "the repository \(session.id) is silent: the beds of \(most) repositories play for you, the most that one client may hear",
+      hint: "stop listening to others", stage: .command)
+    tell(session, report)
+  }
+
+  /// Once, until somebody comes or a bed has played.
+  private func tell(_ session: RoutedSession, _ report: ErrorReport) {
+    guard programs[session.id]?.isTold == false else { return }
+    programs[session.id]?.isTold = true
+    plane.logger.info("a repository is silent: \(report)", metadata: ["session": "\(session.id)"])
+    session.broadcast(WebSocketFrames.text(EngineEvent(.error(report), sessionID: session.id).encoded()))
   }
 
   private func ask(
-    _ action: EngineCommand.SessionAction, _ session: RoutedSession,
+    _ action: EngineCommand.SessionAction, _ session: RoutedSession, for client: ClientID = .router,
     _ answered: @escaping (Station, EngineEvent) -> Void
   ) {
-    let asker = Asker.inside { [weak self] event in
-      if let self { answered(self, event) }
-    }
+    let asker = Asker.inside(
+      { [weak self] event in
+        if let self { answered(self, event) }
+      }, client: client)
     do throws(Refusal) {
       try plane.send(.session(session.id, action), for: asker)
     } catch {
@@ -184,6 +217,7 @@ final class Station {
     guard programs[session.id] != nil else { return }
     switch body {
     case .playing where session.playsEndlessScore:
+      programs[session.id]?.isTold = false
       let muted = programs[session.id]?.muted ?? []
       if !muted.isEmpty { ask(.mute(muted), session) { _, _ in } }
       performNext(session)
@@ -194,6 +228,7 @@ final class Station {
   }
 
   private func ended(_ id: SessionID, _ reason: EngineEvent.EndReason) {
+    if programs[id]?.isBedAsked == false { shares.end(id) }
     programs[id]?.nextAt = .now()
     programs[id]?.sounding = nil
     switch reason {

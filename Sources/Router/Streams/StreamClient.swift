@@ -31,6 +31,17 @@ final class StreamClient {
     nextHeartbeat = .now() + timing.heartbeat
   }
 
+  /// Whom it is accounted to.
+  var account: ClientID { request.grant.client }
+
+  /// Ends it at once. What waits for a client that takes nothing is memory of ours.
+  func cut() {
+    guard !isEnding else { return }
+    isEnding = true
+    finished.fail(ChannelError.eof)
+    channel.close(promise: nil)
+  }
+
   /// Says why it ends, and waits a little for the client to have read it.
   func end(_ reason: String, reconnect: Bool = true) {
     guard !isEnding else { return }

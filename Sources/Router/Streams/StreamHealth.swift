@@ -33,6 +33,8 @@ struct StreamClientView: Encodable, Sendable {
 struct StreamHealth: Encodable, Sendable {
   var repoId: SessionID?
   var activeClients: Int
+  /// Sessions of those clients: each has one, from its greeting until it is told to go.
+  var activeSessions: Int?
   var totalBuffersCreated: Int?
   /// nil where it is nobody's business.
   var clients: [StreamClientView]?
@@ -49,8 +51,9 @@ struct StreamHealth: Encodable, Sendable {
   }
 
   /// All of them.
-  init(clients: [StreamClientView], isAdmin: Bool, totalBuffersCreated: Int) {
+  init(clients: [StreamClientView], sessionCount: Int, isAdmin: Bool, totalBuffersCreated: Int) {
     activeClients = clients.count
+    activeSessions = sessionCount
     self.totalBuffersCreated = totalBuffersCreated
     self.clients = isAdmin ? clients.sorted { ($0.connectedAt, $0.id) < ($1.connectedAt, $1.id) } : nil
   }

@@ -13,10 +13,11 @@ struct StreamHubHandle: Sendable {
     logger: Logger
   ) async throws -> StreamHubHandle {
     let pieces = StreamPieces(log: parts.log, renderer: renderer, statistics: parts.statistics)
-    let newest = parts.repositories.all.map { ($0.id, $0.lastPlayed) }
+    let repositories = parts.repositories
     return try await plane { plane in
       let hub = StreamHub(
-        plane: plane, pieces: pieces, latest: Dictionary(newest, uniquingKeysWith: max), timing: timing,
+        plane: plane, pieces: pieces, newest: { repositories.repository($0)?.lastPlayed ?? 0 },
+        timing: timing,
         statistics: parts.statistics, logger: logger)
       plane.onStop = { [weak hub] in hub?.stop() }
       return StreamHubHandle(

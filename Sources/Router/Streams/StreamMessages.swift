@@ -57,7 +57,7 @@ struct StreamParameters: Encodable {
   var event: EventView
 }
 
-/// A piece's sound, in the parts that a message is made of.
+/// A piece's sound, as messages have it.
 enum StreamBuffer {
   private struct Described: Encodable {
     var encoding: RenderEncoding
@@ -71,28 +71,25 @@ enum StreamBuffer {
     var data: Data
   }
 
-  /// - Parameter bytes: as the engine has rendered them. Those of `json` go as they are: an object already.
-  static func parts(
-    _ music: GeneratedMusic, _ encoding: RenderEncoding, bytes: ByteBuffer, sampleCount: Int
-  ) -> [ByteBuffer] {
-    let buffer =
-      encoding == .json
-      ? bytes
-      : ByteBuffer(
-        bytes: JSON.encode(
-          Described(
-            encoding: encoding, mimeType: encoding.contentType, length: sampleCount,
-            duration: Double(sampleCount) / Double(ScoreLimits.sampleRate),
-            data: Data(bytes.readableBytesView))))
+  /// What stands around the sound in a piece's message.
+  static func around(_ music: GeneratedMusic) -> (before: [UInt8], after: [UInt8]) {
     // The rest of the object, without its opening brace.
     let rest = JSON.encode(
       StreamParameters(
         number: music.number, repoId: music.repositoryID, params: music.parameters,
         event: EventView(music.event))
     ).dropFirst()
-    return [
-      ByteBuffer(string: #"{"type":"audio_buffer","data":{"buffer":"#), buffer, ByteBuffer(string: ","),
-      ByteBuffer(bytes: rest), ByteBuffer(string: "}"),
-    ]
+    let comma = UInt8(ascii: ",")
+    return (
+      Array(#"{"type":"audio_buffer","data":{"buffer":"#.utf8), [comma] + rest + [UInt8(ascii: "}")]
+    )
+  }
+
+  /// The sound as an object; what was rendered as `json` is one already.
+  static func object(_ encoding: RenderEncoding, bytes: ByteBuffer, sampleCount: Int) -> [UInt8] {
+    JSON.encode(
+      Described(
+        encoding: encoding, mimeType: encoding.contentType, length: sampleCount,
+        duration: Double(sampleCount) / Double(ScoreLimits.sampleRate), data: Data(bytes.readableBytesView)))
   }
 }

@@ -14,11 +14,15 @@ final class StreamOutlet: ChannelDuplexHandler, RemovableChannelHandler {
   var onWritable: () -> Void = {}
   /// Told that the connection is gone.
   var onClosed: () -> Void = {}
+  /// Told each piece that has been taken whole, or is taken no more.
+  var onReleased: (StreamPiece) -> Void = { _ in }
 
   private var context: ChannelHandlerContext?
   private var queue: Deque<ByteBuffer> = []
+  /// Pieces of which not all is taken: the bytes up to each one's end, counted like `writtenByteCount`.
+  private var held: Deque<(piece: StreamPiece, endByteCount: Int)> = []
   /// Whether a part of the first message has been written, so that the rest has to follow.
-  private var isInsideMessage = false
+  private(set) var isInsideMessage = false
   /// What waits here, and what NIO has and the kernel not yet.
   private var queuedByteCount = 0
   private var unflushedByteCount = 0
@@ -26,8 +30,11 @@ final class StreamOutlet: ChannelDuplexHandler, RemovableChannelHandler {
   /// Given to the kernel.
   private(set) var writtenByteCount = 0
   private(set) var lastTaken = NIODeadline.now()
+  /// When something was last taken of what waits, or began to wait.
+  private(set) var waitingSince = NIODeadline.now()
 
   var waitingByteCount: Int { queuedByteCount + unflushedByteCount }
+  var holdsPieces: Bool { !held.isEmpty }
   var canWrite: Bool { !queue.isEmpty && context?.channel.isWritable == true }
 
   func handlerAdded(context: ChannelHandlerContext) {
@@ -58,13 +65,21 @@ final class StreamOutlet: ChannelDuplexHandler, RemovableChannelHandler {
   /// Has a message written in its turn.
   ///
   /// - Returns: false where so much waits that the client must be given up.
-  func send(_ frame: ByteBuffer) -> Bool {
-    guard context != nil else { return true }
+  func send(_ frame: ByteBuffer, of piece: StreamPiece? = nil) -> Bool {
+    guard context != nil else {
+      if let piece { onReleased(piece) }
+      return true
+    }
     // The new one is not looked at: one message may be larger than all that may wait before it.
     guard queue.count < RouterLimits.streamMessageCount, queuedByteCount <= RouterLimits.streamByteCount
-    else { return false }
+    else {
+      if let piece { onReleased(piece) }
+      return false
+    }
+    if waitingByteCount == 0 { waitingSince = .now() }
     queue.append(frame)
     queuedByteCount += frame.readableBytes
+    if let piece { held.append((piece, writtenByteCount + waitingByteCount)) }
     return true
   }
 
@@ -73,6 +88,8 @@ final class StreamOutlet: ChannelDuplexHandler, RemovableChannelHandler {
     let rest = isInsideMessage ? queue.popFirst() : nil
     queue = Deque([rest, frame].compactMap(\.self))
     queuedByteCount = queue.reduce(0) { $0 + $1.readableBytes }
+    let lastByteCount = writtenByteCount + unflushedByteCount + (rest?.readableBytes ?? 0)
+    while let last = held.last, last.endByteCount > lastByteCount { onReleased(held.removeLast().piece) }
   }
 
   /// Writes a part of what waits.
@@ -101,6 +118,10 @@ final class StreamOutlet: ChannelDuplexHandler, RemovableChannelHandler {
     unflushedByteCount -= byteCount
     writtenByteCount += byteCount
     lastTaken = .now()
+    waitingSince = lastTaken
+    while let first = held.first, first.endByteCount <= writtenByteCount {
+      onReleased(held.removeFirst().piece)
+    }
     if waitingByteCount == 0 { finishWaiting() }
   }
 
@@ -115,6 +136,7 @@ final class StreamOutlet: ChannelDuplexHandler, RemovableChannelHandler {
     context = nil
     queue = []
     queuedByteCount = 0
+    while let next = held.popFirst() { onReleased(next.piece) }
     finishWaiting()
     onClosed()
   }

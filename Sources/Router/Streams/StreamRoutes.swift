@@ -42,7 +42,7 @@ struct StreamRoutes {
 
   private func check(_ request: Request, _ context: RouterRequestContext) async throws -> StreamRequest {
     let stream = try StreamRequest(request, id: context.part("id"), grant: context.grant)
-    try await streams { hub in try hub.checkRoom(for: stream.repositoryID) }
+    try await streams { hub in try hub.checkRoom(for: stream) }
     return stream
   }
 
@@ -76,7 +76,8 @@ struct StreamRoutes {
     let delivery = GitHubDelivery(
       id: "test-\(KeyFile.randomHex(byteCount: 16))", event: sample.event.rawValue,
       signature: secret.signature(of: payload))
-    _ = try await receiver.receive(delivery, body: payload, secret: secret, allowsNames: true)
+    try receiver.limiter.takeTest(of: context.grant)
+    _ = try await receiver.receive(delivery, body: payload, secret: secret, testOf: context.grant)
     return .json(JSON.encode(["delivery": delivery.id]), status: .accepted)
   }
 }

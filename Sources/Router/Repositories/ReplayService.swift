@@ -1,0 +1,142 @@
+import NIOCore
+import WireProtocol
+
+/// A repository's week in a minute, made once for all who ask for the same, and a few at a time.
+actor ReplayService {
+  enum Form: Hashable {
+    case notes, sound
+  }
+
+  private struct Key: Hashable {
+    var repository: SessionID
+    var form: Form
+    var until: Int
+  }
+
+  /// What a replay was made of: it is made anew when that has changed.
+  private struct Source: Equatable {
+    var name: String
+    var lastPlayed: Int
+    var mapping: MusicMapping
+  }
+
+  private struct Kept {
+    var key: Key
+    var source: Source
+    var bytes: ByteBuffer
+  }
+
+  private let parts: RepositoryParts
+  private let renderer: RenderClient
+  private var permits = FairPermits(
+    limit: RouterLimits.maximumReplays, perClient: RouterLimits.replaysPerClient,
+    waitingPerClient: RouterLimits.replaysWaitingPerClient)
+  private var running: [Key: (source: Source, task: Task<ByteBuffer, any Error>)] = [:]
+  /// The one used last at the end.
+  private var kept: [Kept] = []
+
+  init(parts: RepositoryParts, renderer: RenderClient) {
+    self.parts = parts
+    self.renderer = renderer
+  }
+
+  /// A replay as it is answered.
+  ///
+  /// - Parameter until: milliseconds since 1970; nil for what has happened until now.
+  /// - Throws: `rate_limited` where too many of the client's wait already.
+  func replay(
+    of repository: EventLog.Repository, as form: Form, until: Int?, for client: ClientID
+  ) async throws -> ByteBuffer {
+    let step = RouterLimits.replayStepMilliseconds
+    let until = until ?? (Int(Grant.nowMilliseconds) / step + 1) * step
+    let key = Key(repository: repository.id, form: form, until: until)
+    let source = Source(
+      name: repository.name, lastPlayed: repository.lastPlayed,
+      mapping: parts.repositories.mapping(for: repository.id).mapping)
+    if let known = known(key, source) { return known }
+    if let task = running[key], task.source == source { return try await task.task.value }
+    try await begin(for: client)
+    defer { end(for: client) }
+    // Somebody may have asked for the same meanwhile.
+    if let known = known(key, source) { return known }
+    if let task = running[key], task.source == source { return try await task.task.value }
+    let task = Task { try await make(key, source) }
+    running[key] = (source, task)
+    defer { running[key] = nil }
+    let bytes = try await task.value
+    keep(Kept(key: key, source: source, bytes: bytes))
+    return bytes
+  }
+
+  // MARK: A few at a time
+
+  private func begin(for client: ClientID) async throws {
+    switch permits.ask(for: client) {
+    case .granted: return
+    case .refused: throw Self.tooMany
+    case .waits(let number):
+      let timer = Task {
+        try await Task.sleep(for: .seconds(RouterLimits.replayWaitSeconds))
+        giveUp(number)
+      }
+      defer { timer.cancel() }
+      try await withCheckedThrowingContinuation { waiters[number] = $0 }
+    }
+  }
+
+  private var waiters: [Int: CheckedContinuation<Void, any Error>] = [:]
+
+  private func giveUp(_ number: Int) {
+    permits.giveUp(number)
+    waiters.removeValue(forKey: number)?.resume(throwing: Self.tooMany)
+  }
+
+  private func end(for client: ClientID) {
+    for number in permits.end(for: client) { waiters.removeValue(forKey: number)?.resume() }
+  }
+
+  private static var tooMany: Refusal {
+    var refusal = Refusal(
+      .rateLimited,
+      "replays are being made: \(RouterLimits.maximumReplays) in all and \(RouterLimits.replaysPerClient) of yours",
+      hint: "ask again when you have had the one before")
+    refusal.retryAfterSeconds = Int(RouterLimits.replayWaitSeconds)
+    return refusal
+  }
+
+  // MARK: What is known
+
+  private func known(_ key: Key, _ source: Source) -> ByteBuffer? {
+    guard let index = kept.firstIndex(where: { $0.key == key && $0.source == source }) else { return nil }
+    let known = kept.remove(at: index)
+    kept.append(known)
+    return known.bytes
+  }
+
+  private func keep(_ replay: Kept) {
+    kept.removeAll { $0.key == replay.key }
+    kept.append(replay)
+    var byteCount = kept.reduce(0) { $0 + $1.bytes.readableBytes }
+    while byteCount > RouterLimits.keptReplaysByteCount, kept.count > 1 {
+      byteCount -= kept.removeFirst().bytes.readableBytes
+    }
+  }
+
+  // MARK: Made
+
+  /// Off the actor, so that others are served meanwhile.
+  private nonisolated func make(_ key: Key, _ source: Source) async throws -> ByteBuffer {
+    parts.statistics.countReplay()
+    let from = key.until - RouterLimits.replayMilliseconds
+    let events = try await parts.log.played(in: key.repository, from..<key.until)
+    let (score, places) = Composer.replay(
+      events: events, from: from, until: key.until, name: source.name, mapping: source.mapping)
+    if key.form == .sound { return try await renderer.render(score, as: .opus).bytes }
+    let view = ReplayView(
+      untilMilliseconds: key.until,
+      events: zip(places, events).map { place, event in
+        ReplayView.Event(atMilliseconds: NoteList.milliseconds(place), event: EventView(event.event))
+      }, notes: NoteList(score))
+    return ByteBuffer(bytes: JSON.encode(view))
+  }
+}
