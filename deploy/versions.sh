@@ -81,16 +81,59 @@ place_units() {
 
 remove_units() { rm -f "$units"/antiphon-{engine,router,bot}.service "$units/antiphon.target" "$sysusers"; }
 
+# What a state is: these files and no others. What else is in the service's folder may be anything.
+state_names=(router.sqlite router.sqlite-wal router.sqlite-shm)
+
+# Runs a command as the user to whom the state belongs, who may read it, and nothing of anybody else's.
+as_owner() {
+  if ((EUID == 0)); then
+    setpriv --reuid="$(stat -c %u "$state")" --regid="$(stat -c %g "$state")" --clear-groups --no-new-privs -- "$@"
+  else
+    "$@"
+  fi
+}
+
+# As `as_owner`, and never as root: for SQLite, which reads what the service has written.
+as_nobody() {
+  local user
+  if ((EUID == 0)); then
+    user=$(stat -c %u "$state")
+    ((user != 0)) || user=65534
+    setpriv --reuid="$user" --regid="$user" --clear-groups --no-new-privs -- "$@"
+  else
+    "$@"
+  fi
+}
+
+# Says so where the state is not made of plain files: the Router's user can put links, pipes and folders there, and
+# what root does to those it does to what they stand for.
+check_state() {
+  local name file
+  for name in "${state_names[@]}"; do
+    file=$state/$name
+    [[ -e $file || -L $file ]] || continue
+    [[ -f $file && ! -L $file && $(stat -c %h "$file") == 1 ]] && continue
+    say "$file is no plain file with one name (it is: $(stat -c '%F, %h names' "$file")), and no Router makes it so.
+  Nothing was done with it. Look at who did, and move it away."
+    return 1
+  done
+}
+
 # Copies the Router's state, which must be stopped, as that which belongs to version $1. A good copy is not given up
 # for a damaged state.
 save_state() {
-  local copy=$backups/$1
-  [[ -e $state/router.sqlite ]] || return 0
+  local copy=$backups/$1 name
+  [[ -e $state/router.sqlite || -L $state/router.sqlite ]] || return 0
+  check_state || return
   # With what may not have been merged into the file yet.
   rm -rf "$copy.new" \
     && mkdir -p "$copy.new" \
-    && chmod 0700 "$backups" "$copy.new" \
-    && cp -a "$state"/router.sqlite* "$copy.new/" || return
+    && chmod 0700 "$backups" "$copy.new" || return
+  for name in "${state_names[@]}"; do
+    [[ -e $state/$name ]] || continue
+    # From within: the folder above is root's alone.
+    (cd -P -- "$state" && umask 077 && as_owner cat "./$name" > "$copy.new/$name") || return
+  done
   if [[ -e $copy ]] && ! is_whole "$copy.new"; then
     rm -rf "$copy.new"
     say "$state/router.sqlite is damaged, and would replace the copy in $copy.
@@ -100,44 +143,67 @@ save_state() {
   rm -rf "$copy" && mv -T "$copy.new" "$copy"
 }
 
-# Whether the state in a folder can be read from end to end.
-is_whole() {
-  python3 - "$1/router.sqlite" << 'END'
-import sqlite3, sys
-try:
-    sys.exit(0 if sqlite3.connect(sys.argv[1]).execute("PRAGMA quick_check(1)").fetchone() == ("ok",) else 1)
-except sqlite3.DatabaseError as error:
-    sys.exit(f"{sys.argv[1]}: {error}")
-END
+# Copies what there is of a state from the folder $1, which is root's, to $2.
+copy_state() {
+  local name files=()
+  for name in "${state_names[@]}"; do
+    [[ ! -f $1/$name || -L $1/$name ]] || files+=("$1/$name")
+  done
+  cp --no-dereference "${files[@]}" "$2/"
 }
+
+# Asks SQLite about the state in the folder $1: `whole`, or the `changes` of form that it has gone through, one a
+# line. It works on a copy, as nobody, since a file that was made to can do anything to who reads it.
+ask_state() {
+  local scratch status=0
+  scratch=$(mktemp -d) || return 1
+  if copy_state "$1" "$scratch" && { ((EUID != 0)) || chmod 0777 "$scratch"; } && chmod a+rw "$scratch"/*; then
+    (cd -- "$scratch" && as_nobody env -i PATH="$PATH" timeout 300 python3 -I - "$1/router.sqlite" "$2") << 'END' || status=$?
+import sqlite3, sys
+path, question = sys.argv[1:]
+try:
+    database = sqlite3.connect("router.sqlite")
+    if question == "whole":
+        sys.exit(0 if database.execute("PRAGMA quick_check(1)").fetchone() == ("ok",) else 1)
+    for name in sorted({repr(name) for (name,) in database.execute("SELECT identifier FROM grdb_migrations")}):
+        print(name)
+except sqlite3.Error as error:
+    sys.exit(f"{path}: {error}")
+END
+  else
+    status=1
+  fi
+  rm -rf "$scratch"
+  return "$status"
+}
+
+# Whether the state in a folder can be read from end to end.
+is_whole() { ask_state "$1" whole; }
 
 # Whether a version that left the second state can read the first: it knows every change of form that the first has
 # gone through. 1: it cannot. 2: that cannot be told.
 can_read() {
-  python3 - "$1/router.sqlite" "$2/router.sqlite" << 'END'
-import sqlite3, sys
-changes = []
-for path in sys.argv[1:]:
-    try:
-        changes.append({name for (name,) in sqlite3.connect(path).execute("SELECT identifier FROM grdb_migrations")})
-    except sqlite3.DatabaseError as error:
-        print(f"{path}: {error}", file=sys.stderr)
-        sys.exit(2)
-sys.exit(0 if changes[0] <= changes[1] else 1)
-END
+  local first second
+  first=$(ask_state "$1" changes) && second=$(ask_state "$2" changes) || return 2
+  [[ -z $(LC_ALL=C comm -23 <(printf '%s\n' "$first" | LC_ALL=C sort) <(printf '%s\n' "$second" | LC_ALL=C sort)) ]]
 }
 
-# Replaces the Router's state by the copy in the folder $1, once that is here as a whole.
+# Replaces the Router's state by the copy in the folder $1, once that is here as a whole. What stands in its place is
+# taken away by name, whatever it is, and never followed.
 replace_state() {
-  local new=$state/.new
+  local new=$state/.new name
   if ! { rm -rf "$new" \
     && mkdir -m 0700 "$new" \
-    && cp -a "$1"/router.sqlite* "$new/" \
-    && chown --reference="$state" "$new"/router.sqlite*; }; then
+    && copy_state "$1" "$new" \
+    && chown -h --reference="$state" "$new"/*; }; then
     rm -rf "$new"
     return 1
   fi
-  rm -f "$state"/router.sqlite-* && mv -f "$new"/router.sqlite* "$state/" && rmdir "$new"
+  rm -rf "$state"/router.sqlite-{wal,shm,journal} || return
+  for name in "${state_names[@]}"; do
+    [[ ! -e $new/$name ]] || { rm -rf "${state:?}/$name" && mv -T "$new/$name" "$state/$name"; } || return
+  done
+  rmdir "$new"
 }
 
 # Gives version $2 a state that it can read, after $1: the one that is there where it can, or else its own of before.

@@ -44,7 +44,11 @@ extension DataPlane {
 
   /// The engine does not play the session any more.
   func goOnWithout(_ session: RoutedSession, isSameEngine: Bool) {
-    if session.owed != nil { return goOn(session) }
+    if session.owed != nil {
+      // What it was to take the place of is gone too.
+      session.isLost = session.state != .idle
+      return goOn(session)
+    }
     if session.playsScore { return engineReported(lostEnd(of: session, .cleanup)) }
     if session.isAwaitingPrepared {
       session.isAwaitingPrepared = false

@@ -96,6 +96,7 @@ extension DataPlane {
 
   /// What is asked for by itself becomes the queue's current entry once it plays.
   private func play(_ request: PlayRequest, on id: SessionID, for asker: Asker) throws(Refusal) {
+    try checkIsNotRefused(request.url)
     let session = try store.session(id, for: asker.client, limitFactor: asker.limitFactor)
     defer { store.removeIfUnused(session) }
     let (entry, request) = try tagged(request, session, for: asker.client)
@@ -108,6 +109,7 @@ extension DataPlane {
       throw Refusal(
         .invalidCommand, "the field score is for play: the Router prepares what has a url", hint: "play it")
     }
+    try checkIsNotRefused(request.url)
     guard let session = store.sessions[id] else {
       _ = try send(.session(id, .prepare(request)), for: asker)
       return
@@ -132,19 +134,27 @@ extension DataPlane {
 
   /// What is only owed is stopped here: the engine does not know of it.
   private func stop(_ id: SessionID, for asker: Asker) throws(Refusal) {
-    guard let session = store.sessions[id], session.state == .idle, session.owed != nil else {
+    guard let session = store.sessions[id], session.state == .idle || session.isLost, session.owed != nil
+    else {
+      release(id)
       try sendInOrder(.session(id, .stop), for: asker)
       store.sessions[id]?.isStopping = true
       return
     }
     try state.prepare(session, for: asker.client)
     session.owed = nil
-    let ended = EngineEvent(.ended(.stopped, positionMilliseconds: 0), sessionID: id)
+    release(id)
+    let ended = lostEnd(of: session, .stopped)
+    let (playback, wasLost) = (session.playback, session.isLost)
+    session.apply(ended.body)
     _ = session.queue.ended(.stopped)
     asker.willAnswer(.event(ended))
     save(session, for: asker) { [self] unwritten in
-      if let unwritten { return asker.refuseUnwritten(unwritten, sessionID: id) }
-      announce(EncodedQueue(session.queueView()), of: session)
+      if let unwritten {
+        session.takeBack(playback, isLost: wasLost)
+        return asker.refuseUnwritten(unwritten, sessionID: id)
+      }
+      announce(session.encodedQueue, of: session)
       asker.answer(.event(ended))
       session.broadcast(WebSocketFrames.text(ended.encoded()), except: asker.webSocket)
     }

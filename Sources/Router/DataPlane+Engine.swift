@@ -5,6 +5,7 @@ import WireProtocol
 extension DataPlane: EngineLinkDelegate {
   func engineConnected(_ hello: Hello) {
     let isSameEngine = hello.startedAtMilliseconds == engineStartedAtMilliseconds
+    if engineStartedAtMilliseconds != nil { engineIsBack(isSame: isSameEngine) }
     engineStartedAtMilliseconds = hello.startedAtMilliseconds
     state.saveEngine(startedAtMilliseconds: hello.startedAtMilliseconds)
     unconfirmed = Set(store.sessions.values.filter { !$0.isIdle }.map(\.id))
@@ -22,6 +23,8 @@ extension DataPlane: EngineLinkDelegate {
 
   func engineWentAway() {
     unconfirmed = []
+    engineIsLost()
+    failHeldPlays(unavailable)
     state.noteEngineWentAway()
     // What is idle has lost nothing.
     for session in store.sessions.values where !session.isIdle || session.isStopping {
@@ -47,7 +50,9 @@ extension DataPlane: EngineLinkDelegate {
     if case .error = event.body {} else { unconfirmed.remove(id) }
     let session = store.known(id)
     let isForAll = concernsAll(event, session, asker)
+    let before = session.playback.tag
     session.apply(event.body)
+    noteCrashes(event.body, session, before: before)
     distribute(event, session, asker, isForAll: isForAll)
     follow(event, session)
     if event.body.changesWhatIsKept { state.save(session) }
@@ -56,6 +61,7 @@ extension DataPlane: EngineLinkDelegate {
       _ = try? send(.session(id, .volume(level)), for: .router)
     }
     store.removeIfUnused(session)
+    if !heldPlays.isEmpty { watchTrials() }
   }
 
   /// First on a WebSocket.
@@ -129,6 +135,7 @@ extension DataPlane: EngineLinkDelegate {
 
   private func take(_ snapshot: SessionSnapshot, _ session: RoutedSession) {
     reconcile(session, with: snapshot)
+    noteCrashes(snapshot)
     station.adopted(session)
     state.save(session)
     seeToNext(session)

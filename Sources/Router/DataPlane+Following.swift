@@ -20,6 +20,7 @@ extension DataPlane {
   /// Sends a play once it is on disk: a Router that dies in between asks for it again, and one that finds
   /// another track playing knows whether that is older or newer.
   func begin(_ play: StartingPlay, _ session: RoutedSession, for asker: Asker) {
+    release(session.id)
     var play = play
     if play.entry == nil {
       session.prepared = nil
@@ -30,17 +31,25 @@ extension DataPlane {
     // Whatever is to stop, this comes after it.
     session.isStopping = false
     session.starting = play
-    save(session, for: asker) { [self, play] unwritten in
+    let verdict = Result { () throws(Refusal) in try plan(play.request, heldAt: play.heldAtMilliseconds) }
+    save(session, for: asker) { [self] unwritten in
       if let unwritten { return asker.refuseUnwritten(unwritten, sessionID: session.id) }
       guard let starting = session.starting, starting.request.tag == play.request.tag else {
         return asker.refuse(.overtaken, sessionID: session.id)
       }
       do throws(Refusal) {
+        guard try verdict.get() else {
+          session.starting = nil
+          return hold(starting, session, for: asker)
+        }
         session.starting?.requestID = try send(.session(session.id, .play(play.request)), for: asker)
+        if let tag = play.request.tag { crashes.sent(tag) }
       } catch {
         session.starting = nil
         asker.refuse(error.report, sessionID: session.id)
-        if play.entry == nil { owe(play.request, session) } else { goOn(session, without: starting) }
+        if play.entry != nil { return goOn(session, without: starting) }
+        error.report.code == .sourceCrashesEngine
+          ? crashed(session, error.report) : owe(play.request, session)
       }
     }
   }
@@ -56,6 +65,12 @@ extension DataPlane {
 
   private func stop(_ session: RoutedSession) {
     session.owed = nil
+    release(session.id)
+    // Not yet asked for again, so that this engine does not know of it.
+    if session.isLost, session.starting == nil {
+      session.withdraw(session.playback.tag)
+      return engineReported(lostEnd(of: session, .stopped))
+    }
     do {
       // What does not play any more needs no stop.
       try send(.session(session.id, .stop), for: .inside({ _ in }))
@@ -188,6 +203,7 @@ extension DataPlane {
     if let requestID, let starting = session.starting, starting.requestID == requestID {
       // Refused before it began, so that no end will be reported.
       session.starting = nil
+      if let tag = starting.request.tag { crashes.ended(tag) }
       if starting.entry == nil {
         refused(session, starting.request, report)
       } else {
@@ -202,6 +218,7 @@ extension DataPlane {
   private func prepareAnswered(_ session: RoutedSession, _ event: EngineEvent, tag: String?) {
     guard case .error = event.body, session.prepared?.request.tag == tag else { return }
     session.prepared?.hasFailed = true
+    if let tag { crashes.ended(tag) }
     guard session.isAwaitingPrepared else { return }
     session.isAwaitingPrepared = false
     session.prepared = nil
@@ -218,6 +235,11 @@ extension DataPlane {
     guard ![.tooManySessions, .workersExhausted, .overloaded, .engineUnavailable].contains(report.code) else {
       return owe(request, session)
     }
+    refused(session)
+  }
+
+  /// The queue advances from what will not become better.
+  func refused(_ session: RoutedSession) {
     session.owed = nil
     // The engine that played it is gone, and no other end will be reported.
     guard !session.isLost else { return engineReported(lostEnd(of: session, .loadFailed)) }
@@ -263,6 +285,7 @@ extension DataPlane {
       return
     }
     withdrawPrepared(session)
+    guard mayPrepare(next.track.url) else { return }
     prepare(request(for: next, session), next, session)
   }
 
@@ -278,13 +301,16 @@ extension DataPlane {
       self?.prepareAnswered(session, event, tag: play.request.tag)
     }
     let answered = Asker.inside(take, askedBy: asker.webSocket, client: asker.client)
+    let verdict = Result { () throws(Refusal) in try plan(play.request, heldAt: 0) }
     save(session, for: asker) { [self] unwritten in
       if let unwritten { return asker.refuseUnwritten(unwritten, sessionID: session.id) }
       guard let prepared = session.prepared, prepared.request.tag == play.request.tag else {
         return asker.refuse(.overtaken, sessionID: session.id)
       }
       do throws(Refusal) {
+        guard try verdict.get() else { throw .isTried }
         session.prepared?.requestID = try send(.session(session.id, .prepare(play.request)), for: answered)
+        if let tag = play.request.tag { crashes.sent(tag) }
       } catch {
         answered.refuse(error.report, sessionID: session.id)
       }
@@ -296,6 +322,7 @@ extension DataPlane {
     session.prepared = nil
     guard !prepared.hasFailed, prepared.requestID != nil else { return }
     session.withdraw(prepared.request.tag)
+    if let tag = prepared.request.tag { crashes.ended(tag) }
     state.save(session)
     _ = try? send(.session(session.id, .unprepare), for: .inside({ _ in }))
   }
@@ -313,6 +340,6 @@ extension EngineEvent.Body {
 
 extension ErrorReport {
   /// A play or prepare that was not sent, since another came while it was written down.
-  fileprivate static let overtaken = ErrorReport(
+  static let overtaken = ErrorReport(
     .superseded, "another command took its place before this was done", stage: .command)
 }

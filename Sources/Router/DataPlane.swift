@@ -24,6 +24,10 @@ final class DataPlane {
   var idempotency = IdempotencyStore<Asker>()
   /// When the engine that was connected last had started: another value is another engine.
   var engineStartedAtMilliseconds: Int?
+  /// What the engine has died of.
+  var crashes = CrashBook()
+  /// Plays of suspect addresses, until it is their turn to be tried.
+  var heldPlays: [SessionID: HeldPlay] = [:]
   /// Sessions that play as far as we know, and that this engine has not named yet.
   var unconfirmed: Set<SessionID> = []
   private(set) lazy var link = EngineLink(
@@ -68,6 +72,7 @@ final class DataPlane {
       logger: logger)
     pending = PendingRequests(prefix: "r\(String(UInt64.random(in: .min ... .max), radix: 36))")
     engineStartedAtMilliseconds = saved.engineStartedAtMilliseconds
+    crashes.restore(saved.crashes, now: Self.nowMilliseconds, unixMilliseconds: Self.unixMilliseconds)
     for answer in saved.answers { idempotency.restore(answer) }
     for record in saved.sessions { store.restore(record) }
     for (id, unreadable) in Dictionary(grouping: saved.unreadable, by: \.sessionID) {
@@ -98,6 +103,9 @@ final class DataPlane {
     guard !isStopped else { return }
     isStopped = true
     onStop()
+    // What was being opened is not to be held against it if the engine stops too.
+    crashes.engineStopped()
+    noteCrashes()
     state.savePositions(of: store.sessions.values)
     link.stop()
     failPending(ErrorReport(.engineUnavailable, ClosingMessage.reason, stage: .command))
@@ -179,6 +187,7 @@ final class DataPlane {
       expirePending(now: now)
       refuseOverdueLookUps(now: now)
       budgets.forgetIdle()
+      watchTrials()
       reportDrops()
       lookEverySecond()
     }

@@ -8,6 +8,8 @@ package final class RouterStatistics {
   package var stalePackets = 0
   package var engineConnections = 0
   package var protocolErrors = 0
+  /// Engines that were gone without a goodbye.
+  package var engineDeaths = 0
   package var listenersAccepted = 0
   /// WebSocket messages and Ogg pages.
   package var messagesSent = 0

@@ -272,3 +272,106 @@ def test_uninstalling_leaves_what_is_the_operators(folder):
     run(ROOT / "deploy/install", "--root", folder, "--uninstall", "--purge")
     assert os.listdir(folder / "srv/antiphon/media") == ["song.opus"]
     assert not (folder / "var/lib/private/antiphon").exists() and not (folder / "etc/antiphon").exists()
+
+
+# MARK: What the Router's user could have put into its folder
+
+
+@pytest.fixture
+def hostile(upgraded, tmp_path):
+    """The state's folder, and a file of root's outside of it: 1.0 cannot read the state, so that it is replaced."""
+    outside = tmp_path / "outside"
+    outside.write_text("root's")
+    outside.chmod(0o600)
+    state = upgraded / "var/lib/private/antiphon"
+    if os.geteuid() == 0:
+        for path in (state, *state.iterdir()):
+            os.chown(path, SERVICE, SERVICE)
+    return state, outside
+
+
+#: The number of a user that is nobody's, as systemd gives one.
+SERVICE = 61_234
+
+
+def roll_back(state: Path, status: int = 0) -> str:
+    return run(ROOT / "deploy/install", "--root", state.parents[3], "--roll-back", status=status)
+
+
+def assert_untouched(outside: Path) -> None:
+    status = outside.stat()
+    assert (outside.read_text(), status.st_uid, status.st_mode & 0o777) == ("root's", os.geteuid(), 0o600)
+
+
+@pytest.mark.parametrize("name", ["router.sqlite", "router.sqlite-wal", "router.sqlite-shm"])
+@pytest.mark.parametrize("kind", ["link", "dangling", "hard", "pipe", "folder"])
+def test_what_is_planted_in_the_state_is_named_and_never_followed(hostile, name, kind):
+    state, outside = hostile
+    planted = state / name
+    planted.unlink(missing_ok=True)
+    match kind:
+        case "link":
+            planted.symlink_to(outside)
+        case "dangling":
+            planted.symlink_to(state.parents[3] / "new")
+        case "hard":
+            planted.hardlink_to(outside)
+        case "pipe":
+            os.mkfifo(planted)
+        case "folder":
+            planted.mkdir()
+    said = roll_back(state, status=1)
+    assert f"{name} is no plain file with one name" in said and "1.1 goes on" in said, said
+    assert version(state.parents[3]) == "1.1"
+    assert_untouched(outside)
+    assert not (state.parents[3] / "new").exists()
+    # And once it is away, as the words tell, it works.
+    shutil.rmtree(planted) if kind == "folder" else planted.unlink()
+    write_state(state / "router.sqlite", "queues", "later", note="of 1.1")
+    assert "1.0 cannot read the state" in roll_back(state)
+    assert read_note(state / "router.sqlite") == "of 1.0"
+
+
+def test_what_else_is_planted_beside_the_state_is_left_alone(hostile):
+    """Names that a pattern would have found, and the place where the copy is put together."""
+    state, outside = hostile
+    for name in ("router.sqlite-x", "router.sqlite.link"):
+        (state / name).symlink_to(outside)
+    (state / "router.sqlite-journal").symlink_to(outside)
+    (state / ".new").symlink_to(outside.parent)
+    said = roll_back(state)
+    assert "1.0 cannot read the state" in said and read_note(state / "router.sqlite") == "of 1.0", said
+    assert_untouched(outside)
+    assert (state / "router.sqlite-x").is_symlink() and not (state / "router.sqlite-journal").is_symlink()
+    backups = state.parents[3] / "var/backups/antiphon"
+    assert {path.name for path in backups.rglob("*") if not path.is_dir()} == {"router.sqlite"}
+    if os.geteuid() == 0:
+        assert (state / "router.sqlite").stat().st_uid == SERVICE
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="another user is needed")
+def test_root_has_sqlite_read_nothing_of_the_services(hostile, tmp_path):
+    """Every Python that looks at a state is nobody's."""
+    state, _ = hostile
+    seen = tmp_path / "seen"
+    seen.mkdir(mode=0o777)
+    seen.chmod(0o777)
+    for folder in (seen, *seen.parents[:-2]):
+        folder.chmod(folder.stat().st_mode | 0o011)
+    path = shimmed(tmp_path, "python3", f'id -u >> {seen}/users; exec /usr/bin/python3 "$@"')
+    (tmp_path / "shim").chmod(0o755)
+    run(ROOT / "deploy/install", "--root", state.parents[3], "--roll-back", PATH=path)
+    users = (seen / "users").read_text().split()
+    assert users and set(users) == {str(SERVICE)}, users
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="another user is needed")
+def test_a_file_that_the_service_may_not_read_is_not_copied_for_it(hostile):
+    """As a hard link to a file of root's, whose other name is gone."""
+    state, _ = hostile
+    (state / "router.sqlite-wal").write_text("root's secret")
+    (state / "router.sqlite-wal").chmod(0o600)
+    said = roll_back(state, status=1)
+    assert "Permission denied" in said and "1.1 goes on" in said, said
+    for path in (state.parents[3] / "var/backups").rglob("*"):
+        assert path.is_dir() or b"secret" not in path.read_bytes(), path

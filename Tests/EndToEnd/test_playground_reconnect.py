@@ -129,6 +129,37 @@ async def test_a_long_absence_is_asked_about_less_often(antiphon, browser):
         assert min(waits[-10:]) >= 3_000 and max(waits) <= 5_000, waits[-10:]
 
 
+async def test_an_address_that_does_not_come_is_asked_for_again(antiphon, browser):
+    """As a ticket of a server that accepts and says nothing; one that comes too late is used no more."""
+    async with tab_in(browser, antiphon.router.url + "/") as tab:
+        seen = await tab.page.evaluate(
+            """async () => {
+              const { Connection } = await import('./session/connection.js');
+              const [setTimer, clearTimer, Socket] = [self.setTimeout, self.clearTimeout, self.WebSocket];
+              const [limits, give, opened, links] = [[], [], [], []];
+              self.setTimeout = (run, ms) => { if (ms >= 1000) limits.push(ms); return setTimer(run, 0); };
+              self.WebSocket = class { constructor(url) { opened.push(url); } };
+              new Connection(() => new Promise((resolve) => give.push(resolve)), 'x', { onLink: (link) => links.push(link) });
+              while (give.length < 4) await new Promise((resolve) => setTimer(resolve, 5));
+              give[0]('ws://late/');
+              await new Promise((resolve) => setTimer(resolve, 20));
+              const late = opened.length;
+              // One that comes in time is connected to.
+              self.setTimeout = setTimer;
+              const asked = give.length;
+              while (give.length === asked) await new Promise((resolve) => setTimer(resolve, 5));
+              give.at(-1)('ws://in-time/');
+              await new Promise((resolve) => setTimer(resolve, 20));
+              self.WebSocket = Socket;
+              return { limits, late, opened, links };
+            }"""
+        )
+        assert seen["limits"][:3] == [5_000] * 3, seen
+        assert seen["late"] == 0 and seen["opened"] == ["ws://in-time/"], seen
+        assert [link["attempt"] for link in seen["links"][:3]] == [1, 2, 3], seen
+        assert not any(link["connected"] or link["wasOpen"] for link in seen["links"]), seen
+
+
 # MARK: In words
 
 #: Some codes, and words that say what to do.

@@ -148,6 +148,36 @@ def test_one_that_is_killed_is_started_again(installed, unit):
     wait_until(installed, f'[ "$(systemctl show -P MainPID {unit})" -gt {before} ] && {READY}')
 
 
+@pytest.mark.parametrize("unit", SERVICES)
+def test_one_that_is_killed_a_hundred_times_in_a_row_comes_back(installed, unit):
+    """Each time before it is ready, mostly: no number of deaths leaves a healthy one down for good."""
+    overrides = f"/etc/systemd/system/{unit}.d"
+    # The unit's own wait, 100 times, would take minutes.
+    installed.run("sh", "-c", f"mkdir -p {overrides} && printf '[Service]\\nRestartSec=50ms\\n' > {overrides}/fast.conf")
+    installed.run("systemctl", "daemon-reload")
+    kills = f"""
+      last=0
+      for kill in $(seq 100); do
+        until pid=$(systemctl show -P MainPID {unit}) && [ $pid -gt 0 ] && [ $pid != $last ]; do sleep 0.02; done
+        kill -KILL $pid
+        last=$pid
+      done
+    """
+    installed.run("timeout", "110", "sh", "-c", kills)
+    wait_until(installed, READY)
+    assert installed.show(unit, "ActiveState") == "active" and int(installed.show(unit, "NRestarts")) >= 100
+    installed.run("sh", "-c", f"rm -r {overrides} && systemctl daemon-reload && systemctl restart {unit}")
+    wait_until(installed, READY)
+
+
+def test_memory_has_an_end(installed):
+    assert installed.show(SERVICES[0], "MemoryMax") == str(1 << 30)
+    assert installed.show(SERVICES[1], "MemoryMax") == str(512 << 20)
+    for unit in SERVICES:
+        assert installed.show(unit, "MemoryHigh") == "infinity", "the pacer would be slowed"
+        assert int(installed.show(unit, "OOMScoreAdjust")) < 0
+
+
 def test_a_setting_that_cannot_be_used_is_not_tried_for_ever(installed):
     installed.run("sh", "-c", "echo ANTIPHON_ENGINE_MAX_WORKERS=many >> /etc/antiphon/engine.env")
     installed.run("systemctl", "restart", SERVICES[0], check=False)

@@ -89,6 +89,8 @@ extension Asker.Answer {
   /// An error that may pass is not: the command is to be tried again.
   fileprivate var isFinal: Bool {
     guard case .event(let event) = self, case .error(let report) = event.body else { return true }
+    // What kills the engine is tried again after a while.
+    guard report.code != .sourceCrashesEngine else { return false }
     return report.code.httpStatus < 500 || report.code == .unsupported
   }
 }

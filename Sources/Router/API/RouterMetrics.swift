@@ -69,6 +69,11 @@ enum RouterMetrics {
     text.counter(
       name("slow_listeners_closed_total"), "Closed with 1013", statistics.slowListenersClosed)
     text.counter(name("engine_connections_total"), "Hellos of engines", statistics.engineConnections)
+    text.counter(
+      name("engine_deaths_total"), "Engines that were gone without a goodbye", statistics.engineDeaths)
+    text.gauge(
+      name("sources_refused"), "Addresses that are refused, since the engine has died of them",
+      [([:], plane.crashes.refusedCount(now: DataPlane.nowMilliseconds))])
     text.counter(name("protocol_errors_total"), "Broken engine streams", statistics.protocolErrors)
     return text
   }

@@ -53,6 +53,9 @@ final class EngineLink {
     statistics = store.statistics
   }
 
+  /// Whether the engine has said that it stops.
+  var hasSaidFarewell: Bool { farewell != nil }
+
   /// hello has come, in our protocol version.
   var isEstablished: Bool {
     if case .established = state { true } else { false }

@@ -216,6 +216,12 @@ final class RoutedSession {
     volume = level
   }
 
+  /// Plays again what it played before its end, which could not be written.
+  func takeBack(_ playback: SessionSnapshot, isLost: Bool) {
+    self.playback = playback
+    self.isLost = isLost
+  }
+
   func withdraw(_ tag: String?) {
     if let tag { withdrawnTags = withdrawnTags.suffix(3) + [tag] }
   }

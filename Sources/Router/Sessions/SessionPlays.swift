@@ -7,6 +7,8 @@ struct StartingPlay {
   let entry: QueueEntry?
   /// Nil until it is sent, which waits until it is on disk.
   var requestID: String?
+  /// When it first had to wait for a suspect (`CrashBook`).
+  var heldAtMilliseconds: Int?
   /// What was owed when a client asked for this: owed again where this is refused.
   var owedBefore: PlayRequest?
   /// How what plays has ended while a client's own was on its way: the queue goes on where that is refused.

@@ -60,6 +60,8 @@ package struct SavedState: Sendable {
   package var answers: [KeptAnswer] = []
   /// When the engine that was connected last had started.
   package var engineStartedAtMilliseconds: Int?
+  /// What it was opening, and what engines have died of.
+  package var crashes: [CrashRecord] = []
   /// Where the Router's running time goes on.
   package var runningMilliseconds = 0
   /// What could not be read and was put aside.
@@ -74,6 +76,8 @@ package struct StateBatch: Sendable {
   package var records: [SessionRecord] = []
   package var positions: [(session: SessionID, milliseconds: Int)] = []
   package var engineStartedAtMilliseconds: Int?
+  /// By address; nil where nothing is kept of it any more.
+  package var crashes: [String: CrashRecord?] = [:]
   package var answers: [KeptAnswer] = []
   /// Answers with these numbers are to be gone.
   package var forgottenAnswers: [Int] = []
@@ -83,7 +87,7 @@ package struct StateBatch: Sendable {
 
   package var isEmpty: Bool {
     cleared.isEmpty && changes.isEmpty && records.isEmpty && positions.isEmpty
-      && engineStartedAtMilliseconds == nil && answers.isEmpty && forgottenAnswers.isEmpty
+      && engineStartedAtMilliseconds == nil && crashes.isEmpty && answers.isEmpty && forgottenAnswers.isEmpty
   }
 }
 

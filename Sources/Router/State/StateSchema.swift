@@ -83,6 +83,16 @@ enum StateSchema {
       // Who made it by a test event; what is there already counts as GitHub's.
       try database.execute(sql: "ALTER TABLE repository ADD COLUMN creator TEXT NOT NULL DEFAULT 'router'")
     }
+    migrator.registerMigration("crashes") { database in
+      try database.execute(
+        sql: """
+          CREATE TABLE crash (
+            address TEXT PRIMARY KEY, weight INTEGER NOT NULL, is_late INTEGER NOT NULL,
+            passed_trials INTEGER NOT NULL, is_open INTEGER NOT NULL, changed_ms INTEGER NOT NULL,
+            refused_until_ms INTEGER
+          ) WITHOUT ROWID;
+          """)
+    }
     guard try !database.read(migrator.hasBeenSuperseded) else {
       throw StateStore.OpenError(
         description: "it was written by a newer Antiphon; install that one, or put the copy of before it back"

@@ -61,6 +61,7 @@ package final class StateStore: Sendable {
       var state = SavedState()
       state.engineStartedAtMilliseconds = try Int.fetchOne(
         database, sql: "SELECT value FROM setting WHERE name = 'engine_started_ms'")
+      state.crashes = try Row.fetchAll(database, sql: "SELECT * FROM crash").map(CrashRecord.init(row:))
       state.runningMilliseconds =
         try Int.fetchOne(database, sql: "SELECT value FROM setting WHERE name = 'running_ms'") ?? 0
       state.answers = try Row.fetchAll(database, sql: "SELECT * FROM answer ORDER BY number")
@@ -123,6 +124,7 @@ package final class StateStore: Sendable {
       if let milliseconds = batch.engineStartedAtMilliseconds {
         try database.run(cached: "REPLACE INTO setting VALUES ('engine_started_ms', ?)", [milliseconds])
       }
+      for (address, record) in batch.crashes { try CrashRecord.write(record, of: address, database) }
       try database.run(cached: "REPLACE INTO setting VALUES ('running_ms', ?)", [batch.runningMilliseconds])
       try StateRows.write(batch.answers, forgotten: batch.forgottenAnswers, database)
     } completion: { _, result in

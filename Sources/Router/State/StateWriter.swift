@@ -126,13 +126,18 @@ final class StateWriter {
     }
     let isClockDue =
       clock.milliseconds() - clockWrittenMilliseconds >= RouterLimits.clockCheckpointSeconds * 1_000
-    if problem != nil || isClockDue || !batch.positions.isEmpty { write(isRetry: true) }
+    if problem != nil || isClockDue || !batch.isEmpty { write(isRetry: true) }
   }
 
   /// Remembers which engine it is.
   func saveEngine(startedAtMilliseconds: Int) {
     batch.engineStartedAtMilliseconds = startedAtMilliseconds
     write()
+  }
+
+  /// Has what the engine is opening, and may die of, written with what is written next.
+  func add(_ crashes: [String: CrashRecord?]) {
+    batch.crashes.merge(crashes) { $1 }
   }
 
   // MARK: Answers
@@ -243,6 +248,7 @@ final class StateWriter {
     cargo.own.formUnion(carried.own)
     batch.engineStartedAtMilliseconds =
       batch.engineStartedAtMilliseconds ?? written.engineStartedAtMilliseconds
+    batch.crashes.merge(written.crashes) { newer, _ in newer }
     batch.answers = (written.answers + batch.answers).suffix(RouterLimits.maximumKeptAnswers)
     batch.forgottenAnswers = written.forgottenAnswers + batch.forgottenAnswers
     // Those that were to be written anew are cleared again then.

@@ -11,7 +11,7 @@ const ABSENCE_SHARE = 0.05;
 const LAST_RETRY_MS = 5000;
 /** So that the tabs of one server do not come back all at once, a wait is cut by up to this share. */
 const JITTER = 0.4;
-/** A connection that takes longer than this to open is given up and tried anew. */
+/** An address, or a connection, that takes longer than this to come is given up and tried anew. */
 const OPEN_TIMEOUT_MS = 5000;
 const PING_INTERVAL_MS = 2000;
 /** The first pings follow each other quickly, so that the latency shown is right from the start. */
@@ -86,7 +86,7 @@ export class Connection {
     this.#retryTimer = 0;
     let url;
     try {
-      url = await this.#makeURL();
+      url = await withinMs(OPEN_TIMEOUT_MS, this.#makeURL());
     } catch {
       this.#retryLater({ wasOpen: false });
       return;
@@ -188,6 +188,19 @@ export class Connection {
     this.#pending.delete(id);
     clearTimeout(pending.timer);
     pending.resolve(answer);
+  }
+}
+
+/** What the promise gives, or a rejection after so long; what comes later is nobody's. */
+async function withinMs(limitMs, promise) {
+  let timer;
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`nothing in ${limitMs} ms`)), limitMs);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
   }
 }
 

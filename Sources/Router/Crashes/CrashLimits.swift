@@ -1,0 +1,38 @@
+/// The limits for what the engine dies of.
+package enum CrashLimits {
+  /// Deaths that an address may cost: the one that nobody could foresee, and the one that proves it.
+  package static let maximumDeaths = 2
+
+  /// How long an address is refused: so that nobody's retries kill the engine, and a mended file comes back soon.
+  package static let refusalMilliseconds = 600_000
+
+  /// How long a suspicion is remembered. What kills comes again sooner; a machine short of memory does not for long.
+  package static let forgettingMilliseconds = 3_600_000
+
+  /// What has played for this long is produced to its end, or so far ahead that nothing new comes in a hurry.
+  package static let goodRunMilliseconds = 60_000
+
+  /// For so long a new play lets the suspect on trial open first: what kills in being opened does it sooner.
+  package static let precedenceMilliseconds = 1_000
+
+  /// A suspect that takes longer than this to open lets the next be tried.
+  package static let maximumTrialOpeningMilliseconds = 20_000
+
+  /// A death this soon after another is no chance any more.
+  package static let relapseMilliseconds = 30_000
+
+  /// After so many in a row that nobody explains, what has played well is suspected too.
+  package static let unexplainedDeaths = 3
+
+  /// Addresses that are suspected or refused; the oldest is forgotten. 4 MiB where each is as long as it may be.
+  package static let maximumAddresses = 1_000
+
+  /// Of one death; the log is for people.
+  static let maximumLoggedAddresses = 5
+
+  /// A trial: a second after the first packets, in which a file is decoded for minutes ahead; longer for what the
+  /// engine died of after such a trial.
+  static func trialMilliseconds(passedTrials: Int) -> Int {
+    min(1_000 << (2 * min(passedTrials, 3)), goodRunMilliseconds)
+  }
+}

@@ -1,0 +1,176 @@
+"""A track that kills the engine is asked for twice at most, and whoever plays something else goes on."""
+
+import asyncio
+from contextlib import AsyncExitStack
+from itertools import pairwise
+
+import pytest
+
+from client import Listener, listen, request
+from inbox import Packet
+from media import OGG_OPUS, WAV, media_url, tone_clip
+from poison import poisoned
+from processes import Antiphon, wait_ready
+
+SONG = tone_clip(523, 120, OGG_OPUS)
+NEXT = tone_clip(660, 60, OGG_OPUS)
+SHORT = tone_clip(880, 6, OGG_OPUS)
+CODE = "source_crashes_engine"
+#: Two deaths, two starts of an engine, and a trial each, on a machine that is busy.
+SECONDS = 40
+
+
+@pytest.fixture
+def poison(mortal, media):
+    """Two files like any other, and the others' music."""
+    media.make(SONG, NEXT, SHORT)
+    wave = media.bytes(tone_clip(300, 3, WAV))
+    for name in ("poison.wav", "poison-2.wav"):
+        media.write(name, wave)
+    return media.root / "poison.wav", media.root / "poison-2.wav"
+
+
+POISON, POISON_2 = media_url("poison.wav"), media_url("poison-2.wav")
+
+
+def longest_gap(packets: list[Packet]) -> float:
+    return max(after.arrived_ns - before.arrived_ns for before, after in pairwise(packets)) / 1e9
+
+
+def assert_resumed(listener: Listener, deaths: int, since: int = 0) -> None:
+    """After each death within 2 s, and nobody has told it of an error."""
+    packets = listener.packets(since)
+    assert longest_gap(packets) <= 2, f"{listener.name}: {longest_gap(packets):.2f} s of silence"
+    assert not listener.events("error", since) and not listener.events("ended", since), listener
+    assert len(listener.events("playing", since)) <= deaths + 1, listener
+
+
+async def wait_refused(listener: Listener, since: int = 0) -> None:
+    error = await listener.wait_event("error", since, SECONDS, code=CODE)
+    assert "refused" in error["message"] and "poison" in error["message"], error
+    ended = await listener.wait_event("ended", listener.index(error), SECONDS)
+    assert ended["reason"] == "loadFailed", ended
+
+
+async def assert_refused(antiphon: Antiphon, session: str, url: str = POISON) -> None:
+    """For everybody and on every way."""
+    base = f"{antiphon.router.url}/api/v1/sessions/{session}"
+    for path in ("play", "prepare"):
+        answer = await request("POST", f"{base}/{path}", {"url": url})
+        assert (answer.status, answer.code) == (422, CODE), answer
+    async with listen(antiphon.router.url, session, buffer_ms=0) as listener:
+        for kind in ("play", "prepare"):
+            answer = await listener.ask(kind, url=url)
+            assert (answer["type"], answer["code"]) == ("error", CODE), answer
+
+
+async def test_a_poisoned_track_kills_the_engine_twice(mortal, poison, new_session):
+    victim, other = new_session(), new_session()
+    url = mortal.router.url
+    async with listen(url, other, buffer_ms=0) as bystander, listen(url, victim, buffer_ms=0) as listener:
+        await bystander.play(SONG.url)
+        await bystander.wait_packets(10)
+        with poisoned(mortal, poison[0]) as kills:
+            await listener.command("queue_add", tracks=[{"url": POISON}, {"url": NEXT.url}])
+            await wait_refused(listener)
+            since = listener.mark()
+            await listener.wait_event("playing", max(0, since - 5), SECONDS)
+            await listener.wait_packets(10, since)
+            assert (await request("GET", f"{url}/api/v1/sessions/{victim}")).body["url"] == NEXT.url
+            await assert_refused(mortal, new_session())
+            # Nobody's retries reach the engine.
+            await listener.command("queue_add", url=POISON)
+            await listener.command("skip")
+            await wait_refused_in_queue(listener, since)
+            await bystander.wait_packets(50, bystander.mark())
+            assert kills.deaths == {"poison.wav": 2}
+            assert_resumed(bystander, deaths=2)
+
+            figures = (await request("GET", f"{url}/metrics")).body
+            assert "antiphon_router_sources_refused 1" in figures
+            assert "antiphon_router_engine_deaths_total 2" in figures
+            assert "has died of media:poison.wav" in mortal.router.log.read_text()
+
+            # What is known of it outlives the Router, with and without its engine.
+            mortal.router.kill()
+            await asyncio.to_thread(mortal.router.start)
+            await asyncio.to_thread(wait_ready, mortal.router)
+            await assert_refused(mortal, new_session())
+            assert kills.deaths == {"poison.wav": 2}
+
+
+async def wait_refused_in_queue(listener: Listener, since: int) -> None:
+    error = await listener.wait_event("error", since, SECONDS, code=CODE)
+    assert POISON in error["message"], error
+
+
+async def test_a_router_that_dies_with_the_engine_does_not_begin_anew(mortal, poison, new_session):
+    """The count is on disk before the engine is asked."""
+    url = f"{mortal.router.url}/api/v1/sessions/{new_session()}/queue"
+    for deaths in (1, 2):
+        with poisoned(mortal, poison[0]) as kills:
+            if deaths == 1:
+                asking = asyncio.create_task(request("POST", url, {"url": POISON}))
+            else:
+                await asyncio.to_thread(mortal.router.start)
+            async with asyncio.timeout(SECONDS):
+                while not kills.moments:
+                    await asyncio.sleep(0.001)
+            mortal.router.kill()
+        if not mortal.engine.is_running:
+            await asyncio.to_thread(mortal.engine.start)
+        await asyncio.gather(asking, return_exceptions=True)
+    with poisoned(mortal, poison[0]) as kills:
+        await asyncio.to_thread(mortal.router.start)
+        await asyncio.to_thread(wait_ready, mortal.router)
+        await assert_refused(mortal, new_session())
+        assert not kills.moments
+
+
+async def test_a_poisoned_track_that_is_prepared(mortal, poison, new_session):
+    session = new_session()
+    async with listen(mortal.router.url, session, buffer_ms=0) as listener:
+        with poisoned(mortal, poison[0]) as kills:
+            await listener.command("queue_add", tracks=[{"url": SHORT.url}, {"url": POISON}, {"url": NEXT.url}])
+            await wait_refused(listener)
+            assert kills.deaths == {"poison.wav": 2}
+            refused = listener.mark()
+            await listener.wait_event("playing", refused - 3, SECONDS)
+            await listener.wait_packets(25, refused)
+            heard = listener.packets(until=refused)
+            assert heard[-1].position_ms >= 5_500, f"what played before was heard to {heard[-1].position_ms} ms"
+            assert (await request("GET", f"{mortal.router.url}/api/v1/sessions/{session}")).body["url"] == NEXT.url
+
+
+async def test_two_poisoned_tracks_among_ten_innocent_ones(mortal, poison, media, new_session):
+    songs = [tone_clip(400 + 20 * number, 60, OGG_OPUS) for number in range(10)]
+    media.make(*songs)
+    url = mortal.router.url
+    async with AsyncExitStack() as stack:
+        listeners = [await stack.enter_async_context(listen(url, new_session(), buffer_ms=0)) for _ in range(12)]
+        innocent, guilty = listeners[:10], listeners[10:]
+        for listener, song in zip(innocent[:5], songs, strict=False):
+            await listener.play(song.url)
+            await listener.wait_packets(5)
+        with poisoned(mortal, *poison) as kills:
+            # Five play already; the others are opened in the moment in which the engine dies.
+            adding = [
+                listener.command("queue_add", tracks=[{"url": track}, {"url": NEXT.url}])
+                for listener, track in zip(guilty, (POISON, POISON_2), strict=True)
+            ]
+            adding += [
+                listener.command("queue_add", url=song.url)
+                for listener, song in zip(innocent[5:], songs[5:], strict=True)
+            ]
+            await asyncio.gather(*adding)
+            for listener in guilty:
+                await wait_refused(listener)
+            marks = [listener.mark() for listener in listeners]
+            for listener, mark in zip(listeners, marks, strict=True):
+                await listener.wait_packets(25, mark, seconds=SECONDS)
+            # The one may have died with the other.
+            assert max(kills.deaths.values()) == 2 and len(kills.moments) <= 3, kills.deaths
+        for listener in innocent[:5]:
+            assert_resumed(listener, deaths=len(kills.moments))
+        for listener in innocent:
+            assert not listener.events("error") and not listener.events("ended"), listener
