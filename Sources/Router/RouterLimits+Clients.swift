@@ -12,9 +12,9 @@ extension RouterLimits {
   package static let clientCommandsPerSecond = 200
 
   /// Of these, how many a client spends in one turn of the loop and in a second: what it holds the loop up for, some
-  /// 6 ms. Not multiplied: the loop is no faster for anyone.
+  /// 6 ms, and a tenth of its time. Not multiplied: the loop is no faster for anyone.
   package static let clientTurnBurst = 64
-  package static let clientTurnsPerSecond = 3_000
+  package static let clientTurnsPerSecond = 1_000
 
   /// Tokens of one WebSocket: a person, or a bot in one guild.
   package static let connectionCommandBurst = 200
@@ -48,6 +48,9 @@ extension RouterLimits {
   /// Text that costs one more token, and what is written of a queue.
   package static let textByteCountPerToken = 8_192
   package static let queueByteCountPerToken = 16_384
+  package static let pageEntriesPerToken = 25
+  /// What has the engine open, cut or fade costs beside its command.
+  package static let engineWorkTokens = 1
   /// Tracks added, and entries that wait, that cost one more.
   package static let addedTracksPerToken = 50
   package static let queueEntriesPerToken = 500

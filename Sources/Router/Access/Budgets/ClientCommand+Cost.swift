@@ -1,3 +1,5 @@
+import WireProtocol
+
 extension ClientCommand {
   /// What a command costs by its length alone: reading it takes that long.
   static func cost(textByteCount: Int) -> Int { 1 + textByteCount / RouterLimits.textByteCountPerToken }
@@ -12,6 +14,7 @@ extension ClientCommand {
     case .queue(_, .history): (session?.queue.history).map { Self.cost(ofWriting: $0) } ?? 0
     case .queue(_, .show): session?.queue.pageCost ?? 0
     case .queue(_, let command): (session?.queue.changeCost ?? 0) + command.addedCost
+    case .engine(.session(_, let action)): action.isWork ? RouterLimits.engineWorkTokens : 0
     case .engine: 0
     }
   }
@@ -36,10 +39,21 @@ extension QueueCommand {
   }
 }
 
+extension EngineCommand.SessionAction {
+  fileprivate var isWork: Bool {
+    switch self {
+    case .play, .prepare, .pause, .resume, .stop, .seek, .volume, .perform: true
+    case .unprepare, .mute, .status, .why: false
+    }
+  }
+}
+
 extension TrackQueue {
   /// Of writing the page that all listeners are shown.
   fileprivate var pageCost: Int {
-    ClientCommand.cost(ofWriting: waiting.prefix(RouterLimits.maximumQueuePage).map(\.entry))
+    let page = waiting.prefix(RouterLimits.maximumQueuePage)
+    return page.count / RouterLimits.pageEntriesPerToken
+      + ClientCommand.cost(ofWriting: page.lazy.map(\.entry))
   }
 
   /// Of a change, after which the page is written anew.
