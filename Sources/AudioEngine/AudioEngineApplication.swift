@@ -1,7 +1,9 @@
 import CLinux
 import Dispatch
 import Glibc
+import HTTPLimits
 import Hummingbird
+import HummingbirdCore
 import Logging
 import NIOCore
 import NIOPosix
@@ -15,6 +17,9 @@ package struct AudioEngineApplication: Sendable {
   private let logger: Logger
   /// One for each core of a small machine: workers holding a permit are no more.
   private static let heapArenaCount: Int32 = 2
+  /// Connections to the HTTP API, which is for a handful of operators' programs.
+  private static let maximumConnections = 256
+  private static let maximumConnectionsPerAddress = 128
 
   package init(configuration: AudioEngineConfiguration, logger: Logger) {
     self.configuration = configuration
@@ -25,6 +30,7 @@ package struct AudioEngineApplication: Sendable {
   package func run() async throws {
     antiphon_limit_heap_arenas(Self.heapArenaCount)
     LibavError.silenceLog()
+    Container.limitAllocations()
     let mediaRoot: MediaRoot? =
       if let path = configuration.mediaRootPath { try MediaRoot(path) } else { nil }
     let failures = RefusalLog(logger: logger, subject: "session error")
@@ -64,17 +70,19 @@ package struct AudioEngineApplication: Sendable {
     try server.start()
     defer { server.stop() }
     logger.info("routers connect to \(configuration.socketPath)")
+    let connections = ConnectionCounter(
+      maximumCount: Self.maximumConnections, maximumCountPerAddress: Self.maximumConnectionsPerAddress)
     let readiness = EngineReadiness(pacer: pacer) { await extractor.figures().problem }
     let figures = EngineFigures(
       pacer: pacer, timelines: timelines, disk: disk, workers: workers, extractor: extractor,
       permits: permits, admission: admission, refusals: refusals, readiness: readiness,
-      startedNanoseconds: MonotonicClock.nowNanoseconds)
+      connections: connections, startedNanoseconds: MonotonicClock.nowNanoseconds)
     let watching = Task { await ServiceManager.own.watch { await readiness.isPacing } }
     defer { watching.cancel() }
     try await serveHTTP(
       EngineHTTPAPI(
         handler: handler, renders: renders, pacer: pacer, figures: figures, refusals: refusals,
-        requestGuard: RequestGuard(bindHost: configuration.httpHost)))
+        requestGuard: RequestGuard(bindHost: configuration.httpHost)), connections)
   }
 
   private func makeExtractor() -> Extractor {
@@ -128,7 +136,9 @@ package struct AudioEngineApplication: Sendable {
         })
       let submitted = MonotonicClock.nowNanoseconds
       do throws(ErrorReport) {
-        try workers.submit { producer.produce(timeline, submittedNanoseconds: submitted) }
+        try workers.submit(for: timeline.client) { slot in
+          producer.produce(timeline, submittedNanoseconds: submitted, slot: slot)
+        }
       } catch {
         // Another session may have found the timeline in the meantime.
         timeline.finish(failure: error)
@@ -138,11 +148,12 @@ package struct AudioEngineApplication: Sendable {
     }
   }
 
-  private func serveHTTP(_ api: EngineHTTPAPI) async throws {
+  private func serveHTTP(_ api: EngineHTTPAPI, _ connections: ConnectionCounter) async throws {
     let logger = logger
     let address = ListenAddress(host: configuration.httpHost, port: configuration.httpPort)
     let application = Application(
       router: api.routes(),
+      server: HTTPServerBuilder { LimitedHTTPChannel(responder: $0, counter: connections) },
       configuration: .init(
         address: .hostname(address.host, port: address.port), serverName: "Antiphon"),
       onServerRunning: { channel in

@@ -21,12 +21,12 @@ public struct RequestPace: Sendable, Equatable {
     self.bodyBytesPerSecond = bodyBytesPerSecond
   }
 
-  static let nanosecondsPerSecond: UInt64 = 1_000_000_000
+  package static let nanosecondsPerSecond: UInt64 = 1_000_000_000
 }
 
 /// Where a connection is between its requests, and when it has waited too long.
-struct RequestProgress {
-  enum State: Equatable {
+package struct RequestProgress {
+  package enum State: Equatable {
     /// No head has come since the connection or the last answer.
     case awaitingHead
     /// A head has come, and its body has not ended.
@@ -38,19 +38,19 @@ struct RequestProgress {
   }
 
   private let pace: RequestPace
-  private(set) var state = State.awaitingHead
+  package private(set) var state = State.awaitingHead
   /// nil while the server is the one that is waited for.
-  private(set) var deadlineNanoseconds: UInt64?
+  package private(set) var deadlineNanoseconds: UInt64?
   /// Whether an answer to the request in progress has begun: then no other can be given.
-  private(set) var hasBegunAnswer = false
+  package private(set) var hasBegunAnswer = false
   private var hasEndedAnswer = false
 
-  init(_ pace: RequestPace, now: UInt64) {
+  package init(_ pace: RequestPace, now: UInt64) {
     self.pace = pace
     deadlineNanoseconds = now + UInt64(pace.headSeconds) * RequestPace.nanosecondsPerSecond
   }
 
-  mutating func head(now: UInt64) {
+  package mutating func head(now: UInt64) {
     guard state != .expired else { return }
     state = .receivingBody(byteCount: 0)
     hasBegunAnswer = false
@@ -58,14 +58,14 @@ struct RequestProgress {
     deadlineNanoseconds = now + UInt64(pace.bodySeconds) * RequestPace.nanosecondsPerSecond
   }
 
-  mutating func body(byteCount: Int) {
+  package mutating func body(byteCount: Int) {
     guard case .receivingBody(let sum) = state, let deadline = deadlineNanoseconds else { return }
     state = .receivingBody(byteCount: sum + byteCount)
     deadlineNanoseconds =
       deadline + UInt64(byteCount) * RequestPace.nanosecondsPerSecond / UInt64(pace.bodyBytesPerSecond)
   }
 
-  mutating func end(now: UInt64) {
+  package mutating func end(now: UInt64) {
     guard case .receivingBody = state else { return }
     state = .answering
     deadlineNanoseconds = nil
@@ -73,15 +73,15 @@ struct RequestProgress {
     if hasEndedAnswer { awaitNext(now: now) }
   }
 
-  mutating func beginAnswer() { hasBegunAnswer = true }
+  package mutating func beginAnswer() { hasBegunAnswer = true }
 
-  mutating func endAnswer(now: UInt64) {
+  package mutating func endAnswer(now: UInt64) {
     hasEndedAnswer = true
     if state == .answering { awaitNext(now: now) }
   }
 
   /// Takes note that it took too long; what was waited for.
-  mutating func expire() -> State {
+  package mutating func expire() -> State {
     defer {
       state = .expired
       deadlineNanoseconds = nil

@@ -141,7 +141,7 @@ extension DataPlane {
         let session = try store.session(id, for: held.asker.client, limitFactor: held.asker.limitFactor)
         // What is owed by now may be another.
         guard held.play.entry != nil || session.owed?.tag == request.tag else { continue }
-        try state.prepare(session, for: held.asker.client)
+        if held.asker.client != .router { try state.prepare(session, for: held.asker.client) }
         begin(held.play, session, for: held.asker)
       } catch {
         held.asker.refuse(error.report, sessionID: id)

@@ -44,4 +44,12 @@ import WireProtocol
 
   @Test(arguments: ["", "10.0.0.0/33", "10.0.0/8", "::/129", "a/8", "10.0.0.0/-1", "10.0.0.0/"])
   func `a network that is none is refused`(text: String) { #expect(IPNetwork(text) == nil) }
+
+  @Test func `a host's addresses are tried in turn, one family after the other, and only permitted ones`()
+    throws
+  {
+    let texts = ["2a00::1", "2a00::2", "2a00::3", "::1", "192.168.1.1", "9.9.9.9", "8.8.8.8"]
+    let policy = AddressPolicy(allowed: []) { _ in texts.compactMap { IPAddress($0) } }
+    #expect(try policy.resolve(host: "x").map(\.description) == ["2a00::1", "9.9.9.9", "2a00::2", "8.8.8.8"])
+  }
 }

@@ -31,6 +31,29 @@ async def test_every_door_is_shut_to_strange_pages(guarded, mint, routes, new_se
         assert refused.value.status == 403
 
 
+@pytest.mark.parametrize("path", ["/api/v1/resolve?query=a", "/listen/a.ogg", "/artwork?url=media:a.mp3", "/stream/a"])
+async def test_another_site_has_no_work_done(guarded, mint, path):
+    """An image or a link of a foreign page sends no `Origin`, and needs no answer."""
+    url = guarded.router.url + path
+
+    async def code(**headers: str) -> str | None:
+        async with aiohttp.ClientSession() as http, http.get(url, headers=headers) as answer:
+            return (await answer.json())["message"] if answer.status == 403 else None
+
+    assert "another site" in await code(**{"Sec-Fetch-Site": "cross-site"})
+    assert "another site" in await code(**{"Sec-Fetch-Site": "cross-site", "Referer": f"{STRANGE}/{LISTED}"})
+    for headers in ({}, {"Sec-Fetch-Site": "same-origin"}, {"Sec-Fetch-Site": "none"}):
+        assert "another site" not in (await code(**headers) or "")
+    for headers in ({"Origin": LISTED}, {"Referer": f"{LISTED}/page"}):
+        assert "another site" not in (await code(**{"Sec-Fetch-Site": "cross-site"} | headers) or "")
+
+
+async def test_another_site_has_no_work_done_by_the_engine(guarded):
+    for path, expected in (("/resolve?query=a", 403), ("/media", 403), ("/sessions", 403), ("/health", 200)):
+        answer = await request("GET", guarded.engine.url + path, headers={"Sec-Fetch-Site": "cross-site"})
+        assert answer.status == expected, (path, answer)
+
+
 async def test_every_door_answers_preflights_without_a_token(guarded, routes, new_session):
     router, session = guarded.router.url, new_session()
     wish = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization"}

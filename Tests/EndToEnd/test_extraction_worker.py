@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import urllib.parse
 from ipaddress import ip_address
 
 import pytest
@@ -275,3 +276,53 @@ except worker.Refused:
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout == "refused\n", done
+
+
+ORDERS = "#__youtubedl_smuggle=%7B%22to_generic%22%3A%201%7D"
+
+
+@pytest.mark.parametrize(
+    "tail",
+    [ORDERS, "?u=" + urllib.parse.quote(f"http://a.example/{ORDERS}", safe=""), ORDERS.replace("#", "%23"), ORDERS * 2],
+)
+async def test_orders_for_yt_dlp_in_an_address_are_refused(antiphon, site, new_session, tail):
+    async with connect_to_engine(antiphon.socket) as engine:
+        answer = await engine.ask(type="resolve", query=f"{site.url}/good{tail}")
+        assert answer["type"] == "error" and answer["code"] == "source_forbidden", answer
+        assert "orders for yt-dlp" in answer["message"]
+
+
+async def test_orders_for_yt_dlp_in_a_redirect_or_a_link_are_refused(antiphon, site, new_session):
+    site.add("/away", lambda asked: asked.redirect(f"{site.url}/good{ORDERS}"))
+    async with connect_to_engine(antiphon.socket) as engine:
+        answer = await engine.ask(type="resolve", query=f"{site.url}/away")
+        assert answer["type"] == "error" and answer["code"] == "source_forbidden", answer
+
+
+def test_its_own_orders_are_understood(worker):
+    import yt_dlp
+    import yt_dlp.utils
+
+    kept = {name: getattr(yt_dlp.utils, name) for name in ("smuggle_url", "unsmuggle_url")}
+    try:
+        orders = worker.Orders(yt_dlp)
+        address = yt_dlp.utils.smuggle_url("http://a.example/", {"a": 1})
+        assert yt_dlp.utils.unsmuggle_url(yt_dlp.utils.smuggle_url(address, {"b": 2})) == (
+            "http://a.example/",
+            {"a": 1, "b": 2},
+        )
+        assert yt_dlp.utils.unsmuggle_url("http://a.example/#b", {}) == ("http://a.example/#b", {})
+        for foreign in (f"http://a.example/{ORDERS}", address.replace("secret=", "secret=0")):
+            with pytest.raises(worker.Refused):
+                yt_dlp.utils.unsmuggle_url(foreign)
+        nested = f"http://a.example/{ORDERS}"
+        for _ in range(5):
+            assert orders.has_foreign(nested)
+            nested = "http://a.example/?u=" + urllib.parse.quote(nested, safe="")
+        assert not orders.has_foreign("http://a.example/?q=100%25&smuggle=1#there")
+    finally:
+        for module in list(sys.modules.values()):
+            if getattr(module, "__name__", "").startswith("yt_dlp"):
+                for name, function in kept.items():
+                    if name in vars(module):
+                        setattr(module, name, function)

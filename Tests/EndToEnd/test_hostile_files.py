@@ -1,5 +1,6 @@
 """Files made to do harm: whatever they say of themselves, the engine lives and nothing else notices."""
 
+import asyncio
 import io
 import struct
 import subprocess
@@ -101,6 +102,63 @@ async def test_a_far_seek_wakes_a_resting_producer(tmp_path_factory, media, new_
             await listener.wait_packets(50, since=since)
 
 
+def _tag(frames: list[bytes]) -> bytes:
+    """ID3v2.3."""
+    size = sum(map(len, frames))
+    return b"ID3\x03\0\0" + bytes(size >> shift & 0x7F for shift in (21, 14, 7, 0)) + b"".join(frames)
+
+
+def _frame(name: bytes, data: bytes) -> bytes:
+    return name + struct.pack(">IH", len(data), 0) + data
+
+
+def _comments(count: int) -> bytes:
+    """A FLAC file's first blocks, with so many comments."""
+    stream = ((44_100 << 44) | (1 << 41) | (15 << 36) | 441_000).to_bytes(8, "big")
+    info = struct.pack(">HH", 4_096, 4_096) + bytes(6) + stream + bytes(16)
+    fields = (b"k%d=v" % number for number in range(count))
+    comments = bytes(4) + struct.pack("<I", count) + b"".join(struct.pack("<I", len(field)) + field for field in fields)
+    blocks = b"\0" + len(info).to_bytes(3, "big") + info + b"\x84" + len(comments).to_bytes(3, "big") + comments
+    return b"fLaC" + blocks + b"\xff\xf8" + bytes(1_000)
+
+
+#: libav's time for each grows with the square of what is in it: half a minute of a core, and more.
+RICH = {
+    "private.mp3": lambda: _tag([_frame(b"PRIV", b"o%d\0d" % number) for number in range(35_000)]) + _mp3(8_000) * 10,
+    "texts.mp3": lambda: _tag([_frame(b"TXXX", b"\0k%d\0v" % number) for number in range(35_000)]) + _mp3(8_000) * 10,
+    "comments.flac": lambda: _comments(400_000),
+}
+
+
+@pytest.mark.parametrize("name", RICH)
+async def test_a_tag_with_tens_of_thousands_of_entries(antiphon, media, new_session, name):
+    """It is read no further, or the file is refused; that takes no longer than an ordinary file takes on a bad day."""
+    url = media.write(name, RICH[name]())
+    used = _cpu_seconds(antiphon.engine.pid)
+    answer = await request("POST", f"{antiphon.engine.url}/session/{new_session()}/play", {"url": url})
+    assert answer.status == 200 or answer.status in (413, 415, 422, 504), answer
+    assert _cpu_seconds(antiphon.engine.pid) - used < 3
+    assert answer.status == 200 or name.endswith("flac"), "the sound behind the tag plays"
+
+
+async def test_such_files_played_and_stopped_keep_nobody_waiting(antiphon, media, new_session):
+    urls = [media.write(name, make()) for name, make in RICH.items()]
+    clip = tone_clip(523, 3, WAV)
+    media.path(clip)
+    async with connect_to_engine(antiphon.socket) as greedy, connect_to_engine(antiphon.socket) as other:
+        sessions = [(new_session(), url) for url in urls * 3]
+        for session, url in sessions:
+            await greedy.send(type="play", session_id=session, url=url, client="greedy")
+        for session, _ in sessions:
+            await greedy.send(type="stop", session_id=session, client="greedy")
+        session = new_session()
+        # It was half a minute; this machine may lose a moment by itself.
+        async with asyncio.timeout(3):
+            ready = await other.ask(type="play", session_id=session, url=clip.url, client="other")
+        assert ready["type"] == "ready", ready
+        await other.command(type="stop", session_id=session)
+
+
 def _wav(rate: int, data: bytes, extra: bytes = b"") -> bytes:
     fmt = b"fmt " + struct.pack("<IHHIIHH", 16, 1, 1, rate, rate * 2, 2, 16)
     body = b"WAVE" + fmt + extra + b"data" + struct.pack("<I", len(data)) + data
@@ -112,6 +170,12 @@ def _mp3(rate: int) -> bytes:
     command = ["ffmpeg", "-v", "error", "-f", "s16le", "-ar", str(rate), "-ac", "1", "-i", "pipe:0"]
     command += ["-write_xing", "0", "-id3v2_version", "0", "-f", "mp3", "pipe:1"]
     return subprocess.run(command, input=io.BytesIO(samples.tobytes()).read(), capture_output=True, check=True).stdout
+
+
+def _cpu_seconds(pid: int) -> float:
+    with open(f"/proc/{pid}/stat") as file:
+        fields = file.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / 100
 
 
 def _resident_bytes(pid: int) -> int:

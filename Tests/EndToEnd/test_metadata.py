@@ -67,6 +67,18 @@ async def test_tags_are_found_where_there_is_no_cover(antiphon, media, new_sessi
     assert status == 404 and b"no cover" in body, body
 
 
+async def test_what_is_outside_is_as_if_it_were_not_there(antiphon, media):
+    """Nobody learns from a cover's answer which files there are outside the media root."""
+    link = media.root / "outside.mp3"
+    link.symlink_to("/etc/passwd")
+    answers = set()
+    for path in ("outside.mp3", "missing.mp3", "../missing.mp3", "../../../../etc/passwd", "/etc/passwd"):
+        for server in (antiphon.router, antiphon.engine):
+            answer = await request("GET", f"{server.url}/artwork?url=media:{path}")
+            answers.add((answer.status, answer.body["code"], answer.body["message"].replace(path, "PATH")))
+    assert answers == {(404, "not_found", "media:PATH is no file below the media root")}
+
+
 @pytest.mark.parametrize("suffix", ["m4a", "mkv", "mp3"])
 async def test_chapters_are_in_ready_and_for_those_who_come_later(antiphon, media, new_session, suffix):
     url = make_tagged(media, f"chapters.{suffix}", {"title": "Vespers"}, chapters=CHAPTERS)
@@ -183,15 +195,15 @@ async def test_a_cover_on_the_wire_comes_in_pieces(antiphon, media, picture):
 @pytest.mark.parametrize(
     ("url", "status", "code"),
     [
-        ("media:../secret.mp3", 403, "source_forbidden"),
-        ("media:..%252fsecret.mp3", 403, "source_forbidden"),
-        ("media:/../../etc/passwd", 403, "source_forbidden"),
-        ("media:not there.mp3", 404, "source_not_found"),
+        ("media:../secret.mp3", 404, "not_found"),
+        ("media:..%252fsecret.mp3", 404, "not_found"),
+        ("media:/../../etc/passwd", 404, "not_found"),
+        ("media:not there.mp3", 404, "not_found"),
         ("media:", 400, "invalid_source"),
         ("", 400, "invalid_source"),
         ("http://127.0.0.1/a.mp3", 400, "invalid_source"),
         ("file:///etc/passwd", 400, "invalid_source"),
-        ("media:.", 415, "source_not_audio"),
+        ("media:.", 404, "not_found"),
         ("media:plain.txt", 415, "source_not_audio"),
     ],
 )

@@ -1,10 +1,9 @@
+import HTTPLimits
 import HTTPTypes
 import NIOCore
 import NIOEmbedded
 import NIOHTTPTypes
 import Testing
-
-@testable import HTTPLimits
 
 @Suite struct RequestDeadlineHandlerTests {
   private static let head = HTTPRequest(method: .post, scheme: "http", authority: "localhost", path: "/")

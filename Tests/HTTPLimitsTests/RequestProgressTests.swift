@@ -1,6 +1,5 @@
+import HTTPLimits
 import Testing
-
-@testable import HTTPLimits
 
 @Suite struct RequestProgressTests {
   private static let second = RequestPace.nanosecondsPerSecond

@@ -20,10 +20,11 @@ struct ArtworkFinder {
 
   /// Reads the cover. Opens the file once more, but decodes nothing.
   ///
-  /// - Throws: `not_found`, `not_a_picture`, `source_too_large`, or why the file cannot be opened.
+  /// - Throws: `not_found`, `not_a_picture`, `source_too_large`, or why the file cannot be opened. What is not there and
+  ///   what may not be opened are the same answer, so that nobody learns which files are outside the media root.
   func picture(ofFile path: String) throws(ErrorReport) -> Picture {
     let name = MediaSource.url(forPath: path)
-    let container = try Container(input: mediaRoot.open(path), isCancelled: { false })
+    let container = try Container(input: open(path, name), watch: ReadWatch())
     if let embedded = container.picture { return try Picture(embedded, of: name) }
     if let file = beside(path) { return try picture(in: file, of: name) }
     // What is there and cannot be shown is told.
@@ -31,6 +32,19 @@ struct ArtworkFinder {
     throw ErrorReport(
       .notFound, "\(name) has no cover", hint: "put a cover.jpg beside it or a picture into it",
       stage: .probe)
+  }
+
+  private func open(_ path: String, _ name: String) throws(ErrorReport) -> FileInput {
+    do throws(ErrorReport) {
+      return try mediaRoot.open(path)
+    } catch {
+      guard
+        [.sourceNotFound, .sourceForbidden, .sourceUnreachable, .sourceNotAudio, .sourceEmpty].contains(
+          error.code)
+      else { throw error }
+      throw ErrorReport(
+        .notFound, "\(name) is no file below the media root", hint: "media lists the files", stage: .resolve)
+    }
   }
 
   /// The first picture file in the same folder that can be shown.

@@ -46,10 +46,14 @@ package final class CommandHandler: Sendable {
     }
   }
 
+  /// Whom the engine's own HTTP API asks for: one client, beside those that routers name.
+  private static let httpClient = "http"
+
   /// The same for one HTTP request, which waits for its answer.
   package func answer(to action: EngineCommand.Action) async -> EngineEvent {
     await withCheckedContinuation { continuation in
-      perform(action, for: Inquiry(.closure(waiting.add { continuation.resume(returning: $0) })))
+      let answer = waiting.add { continuation.resume(returning: $0) }
+      perform(action, for: Inquiry(.closure(answer), client: Self.httpClient))
     }
   }
 
@@ -57,9 +61,13 @@ package final class CommandHandler: Sendable {
   func refuseWaiting(_ report: ErrorReport) { waiting.refuseAll(report) }
 
   /// What the pacer asks for when a session moves to another timeline.
-  package func acquireTimeline(for id: SessionID, moveNumber: UInt64, key: TrackKey) {
+  package func acquireTimeline(
+    for id: SessionID, moveNumber: UInt64, key: TrackKey, client: String?
+  ) {
     moves.async { [pacer, timelines] in
-      let result = Result { () throws(ErrorReport) in try timelines.acquire(key, isContinuation: true) }
+      let result = Result { () throws(ErrorReport) in
+        try timelines.acquire(key, isContinuation: true, client: client)
+      }
       pacer.post(.timelineAcquired(id, moveNumber: moveNumber, result))
     }
   }
@@ -74,7 +82,8 @@ package final class CommandHandler: Sendable {
         source: source, startMilliseconds: request.startMilliseconds, volume: request.volume,
         bitrateKilobits: request.bitrateKilobits)
       let play = NewPlay(
-        id: id, request: request, source: source, lease: try timelines.acquire(key), inquiry: inquiry)
+        id: id, request: request, source: source, lease: try timelines.acquire(key, client: inquiry.client),
+        inquiry: inquiry)
       pacer.post(message(play))
     } catch {
       pacer.post(.answer(EngineEvent(.error(error), sessionID: id), inquiry))
@@ -84,7 +93,7 @@ package final class CommandHandler: Sendable {
   private func resolve(_ request: ResolveRequest, for inquiry: Inquiry) async {
     let body: EngineEvent.Body
     do throws(ErrorReport) {
-      body = .resolved(try await resolver.resolve(request))
+      body = .resolved(try await resolver.resolve(request, for: inquiry.client))
     } catch {
       body = .error(error)
     }

@@ -1,3 +1,4 @@
+import HTTPTypes
 import Hummingbird
 import WireProtocol
 
@@ -18,7 +19,8 @@ struct EngineDoorMiddleware<Context: RequestContext>: RouterMiddleware {
       try requestGuard.check(
         RequestGuard.Subject(
           host: request.head.authority, origin: request.headers[.origin],
-          changesSomething: request.method != .get))
+          fetchSite: request.headers[.secFetchSite], referer: request.headers[.referer],
+          effect: Self.effect(of: request)))
       return try await next(request, context)
     } catch let report as ErrorReport {
       return try Self.response(report)
@@ -30,6 +32,14 @@ struct EngineDoorMiddleware<Context: RequestContext>: RouterMiddleware {
     }
   }
 
+  /// What may be watched from anywhere.
+  private static var watched: Set<String> { ["/health", "/ready", "/metrics"] }
+
+  private static func effect(of request: Request) -> RequestGuard.Effect {
+    guard request.method == .get else { return .change }
+    return watched.contains(request.uri.path) ? .none : .work
+  }
+
   private static func response(_ report: ErrorReport) throws -> Response {
     let status = HTTPResponse.Status(code: report.code.httpStatus)
     var headers: HTTPFields = [.contentType: "application/json"]
@@ -38,4 +48,9 @@ struct EngineDoorMiddleware<Context: RequestContext>: RouterMiddleware {
       status: status, headers: headers,
       body: .init(byteBuffer: ByteBuffer(bytes: try JSONEncoder().encode(report))))
   }
+}
+
+extension HTTPField.Name {
+  /// Fetch Metadata Request Headers (W3C), section 2.4.
+  fileprivate static let secFetchSite = Self("Sec-Fetch-Site")!
 }

@@ -1,3 +1,4 @@
+import HTTPLimits
 import WireProtocol
 
 /// What the engine tells of itself: `/health` and `/metrics`.
@@ -11,6 +12,7 @@ package struct EngineFigures: Sendable {
   let admission: TranscodeAdmission
   let refusals: RefusalLog
   let readiness: EngineReadiness
+  let connections: ConnectionCounter
   let startedNanoseconds: UInt64
 
   struct Health: Encodable {
@@ -92,6 +94,7 @@ package struct EngineFigures: Sendable {
       "antiphon_engine_jobs_queued", "Productions waiting for a worker", [([:], workers.queuedCount)])
     text.gauge(
       "antiphon_engine_workers_waiting", "Workers waiting for the CPU", [([:], permits.waiterCount)])
+    writeShares(to: &text)
     writeAdmission(to: &text)
     text.counter(
       "antiphon_engine_refused_commands_total", "Commands that could not be understood", refusals.total)
@@ -122,6 +125,23 @@ package struct EngineFigures: Sendable {
       extraction.pool.restarts)
     text.gauge("antiphon_engine_extraction_workers", "yt-dlp processes", [([:], extraction.pool.running)])
     text.gauge("antiphon_engine_extractions_queued", "Questions that wait", [([:], extraction.pool.queued)])
+  }
+
+  /// What keeps clients apart.
+  private func writeShares(to text: inout PrometheusText) {
+    text.gauge(
+      "antiphon_engine_productions_waiting",
+      "Productions that wait without a worker's slot: for the network, or ahead",
+      [([:], workers.waitingCount)])
+    text.counter(
+      "antiphon_engine_workers_exhausted_total", "Tracks refused for want of a worker", workers.refusedCount)
+    text.counter(
+      "antiphon_engine_permits_overdue_total", "Turns at the CPU that did not end in time",
+      permits.overdueCount)
+    text.gauge("antiphon_engine_http_connections", "Connections to the HTTP API", [([:], connections.count)])
+    text.counter(
+      "antiphon_engine_http_connections_refused_total", "Connections over the limits",
+      connections.refusedCount)
   }
 
   private func writeAdmission(to text: inout PrometheusText) {

@@ -11,14 +11,16 @@ package struct QueryResolver: Sendable {
   }
 
   /// - Throws: `invalid_source`, and what opening a file or extracting a page fails with.
-  func resolve(_ request: ResolveRequest) async throws(ErrorReport) -> Resolution {
+  func resolve(
+    _ request: ResolveRequest, for client: String?
+  ) async throws(ErrorReport) -> Resolution {
     guard Self.isAddress(request.query) else {
       return Self.resolution(
-        request, .search, try await extractor.search(request.query, limit: request.limit))
+        request, .search, try await extractor.search(request.query, limit: request.limit, for: client))
     }
     switch try MediaSource(request.query) {
     case .file(let path): return try file(path, request)
-    case .web(let url): return try await web(url, request)
+    case .web(let url): return try await web(url, request, client)
     case .score: throw ErrorReport(.internal, "a query leads to a score")
     }
   }
@@ -41,9 +43,12 @@ package struct QueryResolver: Sendable {
       query: request.query, kind: .track, entries: [.init(url: MediaSource.url(forPath: path), title: name)])
   }
 
-  private func web(_ url: String, _ request: ResolveRequest) async throws(ErrorReport) -> Resolution {
+  private func web(
+    _ url: String, _ request: ResolveRequest, _ client: String?
+  ) async throws(ErrorReport) -> Resolution {
     do throws(ErrorReport) {
-      return Self.resolution(request, .playlist, try await extractor.list(url, limit: request.limit))
+      return Self.resolution(
+        request, .playlist, try await extractor.list(url, limit: request.limit, for: client))
     } catch {
       // It may be a direct link, which plays without yt-dlp; where it is none, `play` says so.
       guard error.code == .extractorUnavailable else { throw error }

@@ -7,16 +7,23 @@ struct Container: ~Copyable {
   private static let formats =
     "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,ogg,mp3,flac,wav,w64,aac,aiff,caf,au,amr,wv,ape,tta,mpc,mpc8,"
     + "asf,ac3,eac3,mpegts,mpeg,flv,avi"
+  /// More streams than this are a file made to do harm: each costs libavcodec a decoder's memory.
+  private static let maximumStreams = 64
+  /// libav's single allocations: an index of 4 million entries, a picture.
+  private static let maximumAllocationByteCount = 128 << 20
   /// The most bytes looked at to find out what a source is.
   private static let probeByteCount = 1 << 20
+
+  /// Bounds every allocation of libav's in this process: once, before anything is opened.
+  static func limitAllocations() { av_max_alloc(maximumAllocationByteCount) }
 
   // Safe: made in `init`, used only by the thread that owns this value, freed in `deinit`.
   let context: UnsafeMutablePointer<AVFormatContext>
   private let bridge: Unmanaged<InputBridge>
 
   /// - Throws: `source_not_audio`, `source_corrupt`, or what the input itself failed with.
-  init(input: any MediaInput, isCancelled: @escaping () -> Bool) throws(ErrorReport) {
-    let bridge = Unmanaged.passRetained(InputBridge(input: input, isCancelled: isCancelled))
+  init(input: any MediaInput, watch: ReadWatch) throws(ErrorReport) {
+    let bridge = Unmanaged.passRetained(InputBridge(input: input, watch: watch))
     var context = avformat_alloc_context()
     guard context != nil, let io = Self.makeIO(bridge, isSeekable: input.isSeekable) else {
       avformat_free_context(context)
@@ -25,11 +32,13 @@ struct Container: ~Copyable {
     }
     context!.pointee.pb = io
     context!.pointee.interrupt_callback = AVIOInterruptCB(
-      callback: { InputBridge.from($0).isCancelled() ? 1 : 0 }, opaque: bridge.toOpaque())
+      callback: { InputBridge.from($0).isInterrupted ? 1 : 0 }, opaque: bridge.toOpaque())
     antiphon_refuse_nested_opens(context)
     let isMP3 = (input as? FileInput).map(TaggedMP3.isOne) ?? false
     let status = Self.open(&context, format: isMP3 ? av_find_input_format("mp3") : nil)
-    guard status >= 0 else {
+    // What a reader of headers takes for their end may have been a limit of ours.
+    let failure = bridge.takeUnretainedValue().failure
+    guard status >= 0, failure == nil else {
       let report = Self.report(status, bridge.takeUnretainedValue())
       avformat_close_input(&context)
       Self.free(io)
@@ -57,7 +66,12 @@ struct Container: ~Copyable {
 
   private static func report(_ status: Int32, _ bridge: InputBridge) -> ErrorReport {
     if let failure = bridge.failure { return failure }
-    if bridge.isCancelled() { return .superseded }
+    if status == antiphon_averror_enomem {
+      return ErrorReport(
+        .sourceTooLarge,
+        "the source's header asks for more memory than \(maximumAllocationByteCount) bytes at once, or has too many streams",
+        hint: "its index, its tags or its pictures are too large", stage: .probe)
+    }
     // What is no known container, or one that is not on the list.
     if status == antiphon_averror_invaliddata || status == antiphon_averror_einval {
       return ErrorReport(
@@ -101,6 +115,7 @@ struct Container: ~Copyable {
     av_dict_set(&options, "format_whitelist", formats, 0)
     av_dict_set(&options, "codec_whitelist", Decoder.codecs, 0)
     av_dict_set(&options, "protocol_whitelist", "none", 0)
+    av_dict_set(&options, "max_streams", String(maximumStreams), 0)
     av_dict_set(&options, "probesize", String(probeByteCount), 0)
     // No file name is given: what a source is follows from its bytes alone.
     return avformat_open_input(&context, nil, format, &options)

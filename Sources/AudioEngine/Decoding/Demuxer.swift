@@ -17,11 +17,13 @@ struct Demuxer: ~Copyable {
   /// Opens a source and finds its audio stream.
   ///
   /// - Throws: `source_not_audio`, `source_corrupt`, or what the input itself failed with.
-  init(input: any MediaInput, isCancelled: @escaping () -> Bool) throws(ErrorReport) {
-    let container = try Container(input: input, isCancelled: isCancelled)
+  init(input: any MediaInput, watch: ReadWatch) throws(ErrorReport) {
+    let container = try Container(input: input, watch: watch)
     let hasPicture = container.picture != nil
     container.dropPictures()
     let stream = try Self.audioStream(of: container)
+    if let failure = container.inputFailure { throw failure }
+    watch.becomeOpen()
     guard let packet = av_packet_alloc() else {
       throw ErrorReport(.internal, "no memory for a packet", stage: .probe)
     }

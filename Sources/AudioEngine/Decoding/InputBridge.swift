@@ -7,23 +7,46 @@ import WireProtocol
 /// libavformat holds this object as an opaque pointer for as long as the `Demuxer` that owns both lives.
 final class InputBridge {
   let input: any MediaInput
-  let isCancelled: () -> Bool
+  let watch: ReadWatch
   /// Why reading failed, in our words: libavformat carries only a number.
   private(set) var failure: ErrorReport?
+  private var offset: Int64 = 0
+  private var tag = LeadingTag()
+  private var comments = OggComments()
+  /// What the source is refused for, whatever libav makes of a failed read.
+  private var refusal: ErrorReport?
 
-  init(input: any MediaInput, isCancelled: @escaping () -> Bool) {
+  init(input: any MediaInput, watch: ReadWatch) {
     self.input = input
-    self.isCancelled = isCancelled
+    self.watch = watch
   }
 
   func read(into destination: UnsafeMutableRawBufferPointer) -> Int32 {
-    do {
-      let count = try input.read(into: destination)
+    do throws(ErrorReport) {
+      if let refusal { throw refusal }
+      try watch.beginRead()
+      let room = watch.isOpening ? min(destination.count, ReadWatch.openingPieceByteCount) : destination.count
+      let piece = UnsafeMutableRawBufferPointer(rebasing: destination[..<room])
+      let count = try input.read(into: piece)
+      watch.endRead(byteCount: count)
+      tag.pass(
+        UnsafeMutableRawBufferPointer(rebasing: piece[..<count]), at: offset, isTooRich: watch.hasUsedTagTime)
+      if watch.isOpening { try check(UnsafeRawBufferPointer(rebasing: piece[..<count])) }
+      offset += Int64(count)
       failure = nil
       return count == 0 ? antiphon_averror_eof : Int32(count)
     } catch {
       failure = error
-      return antiphon_averror_eio
+      return error.code == .superseded ? antiphon_averror_exit : antiphon_averror_eio
+    }
+  }
+
+  private func check(_ bytes: UnsafeRawBufferPointer) throws(ErrorReport) {
+    do throws(ErrorReport) {
+      try comments.pass(bytes, at: offset)
+    } catch {
+      refusal = error
+      throw error
     }
   }
 
@@ -31,11 +54,24 @@ final class InputBridge {
     if whence & AVSEEK_SIZE != 0 { return input.byteCount ?? -1 }
     guard whence == SEEK_SET else { return Int64(antiphon_averror_eio) }
     do {
+      try watch.check()
       try input.seek(to: offset)
+      self.offset = offset
       return offset
     } catch {
       failure = error
       return Int64(antiphon_averror_eio)
+    }
+  }
+
+  /// Whether libavformat is to leave what it is about: it asks in its loops.
+  var isInterrupted: Bool {
+    do {
+      try watch.check()
+      return false
+    } catch {
+      failure = error
+      return true
     }
   }
 

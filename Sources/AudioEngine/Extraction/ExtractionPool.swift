@@ -1,4 +1,3 @@
-import DequeModule
 import Logging
 import Subprocess
 import WireProtocol
@@ -13,8 +12,11 @@ import WireProtocol
 package struct ExtractionLimits: Sendable {
   /// Processes at once, each with one job at a time; 60 to 100 MiB each.
   var maximumWorkers = 2
-  /// Jobs that may wait for a process.
+  /// Processes more than that while several clients wait: four whose pages hang leave one to a fifth.
+  var maximumExtraWorkers = 4
+  /// Jobs of one client that may wait for a process, and those of all.
   var maximumQueuedJobs = 32
+  var maximumQueuedJobsOfAll = 128
   /// From asking to the answer, waiting and starting included.
   package var jobSeconds = 30
   /// Until a worker has loaded yt-dlp: a cold disk takes its time.
@@ -25,8 +27,9 @@ package struct ExtractionLimits: Sendable {
   var recycleByteCount = 256 << 20
   /// Resident memory at which a process gives its job up.
   var memoryByteLimit = 1 << 30
-  /// A process without a job ends after this.
+  /// A process without a job ends after this; one of those beyond `maximumWorkers` sooner.
   var idleSeconds = 600
+  var extraIdleSeconds = 10
   /// After the first death without a success since; doubles to the last.
   var firstBackoffMilliseconds = 250
   var lastBackoffMilliseconds = 30_000
@@ -52,6 +55,7 @@ actor ExtractionPool {
 
   private struct Waiting {
     let job: ExtractionJob
+    let client: String?
     let deadline: ContinuousClock.Instant
     /// False when everyone who asked has gone.
     let isWanted: @Sendable () -> Bool
@@ -64,7 +68,9 @@ actor ExtractionPool {
   private let settings: WorkerSettings
   private let limits: ExtractionLimits
   private let logger: Logger
-  private var queue: Deque<Waiting> = []
+  private var queue = FairQueue<Waiting>()
+  /// Jobs that a process is at, by client.
+  private var running: [String?: Int] = [:]
   /// Workers that wait for a job, by a number of their own; the most recent goes first, so that others idle out.
   private var idle: [(id: Int, wake: CheckedContinuation<Waiting?, Never>)] = []
   private var lastID = 0
@@ -92,18 +98,21 @@ actor ExtractionPool {
   ///
   /// - Throws: `workers_exhausted`, `extractor_unavailable`, or why the job failed.
   func run(
-    _ job: ExtractionJob, isWanted: @escaping @Sendable () -> Bool
+    _ job: ExtractionJob, for client: String?, isWanted: @escaping @Sendable () -> Bool
   ) async throws(ErrorReport) -> WorkerAnswer.Found {
     counts.jobs += 1
     let answer: Answer
     if let unavailable, mayStartAt > .now {
       answer = .failure(unavailable)
-    } else if queue.count >= limits.maximumQueuedJobs {
-      answer = .failure(exhausted)
+    } else if queue.count(of: client) >= limits.maximumQueuedJobs
+      || queue.count >= limits.maximumQueuedJobsOfAll
+    {
+      answer = .failure(exhausted(client))
     } else {
       answer = await withCheckedContinuation { continuation in
         let deadline = ContinuousClock.now + .seconds(limits.jobSeconds)
-        enqueue(Waiting(job: job, deadline: deadline, isWanted: isWanted, answer: continuation))
+        enqueue(
+          Waiting(job: job, client: client, deadline: deadline, isWanted: isWanted, answer: continuation))
       }
     }
     if case .failure = answer { counts.failures += 1 }
@@ -124,22 +133,52 @@ actor ExtractionPool {
   /// Why pages cannot be played now; nil where they can.
   var problem: String? { unavailable?.message }
 
-  private var exhausted: ErrorReport {
+  private func exhausted(_ client: String?) -> ErrorReport {
     ErrorReport(
-      .workersExhausted, "\(limits.maximumWorkers) extractions run and \(limits.maximumQueuedJobs) more wait",
+      .workersExhausted,
+      "\(running[client] ?? 0) extractions of this client run and \(queue.count(of: client)) more wait",
       hint: "try again in a few seconds", stage: .extract)
   }
 
   private func enqueue(_ waiting: Waiting) {
-    if let worker = idle.popLast() {
-      worker.wake.resume(returning: waiting)
-      return
+    queue.append(waiting, for: waiting.client)
+    giveOut()
+  }
+
+  /// Gives what waits to idle workers, and starts a process for what is left: more than the usual number only where
+  /// clients come to more, since none has all of those.
+  private func giveOut() {
+    while !idle.isEmpty, let next = takeNext() {
+      idle.removeLast().wake.resume(returning: next)
     }
-    queue.append(waiting)
-    if counts.running < limits.maximumWorkers {
-      counts.running += 1
-      Task { await keepRunning() }
-    }
+    let starting = counts.running - idle.count - running.values.reduce(0, +)
+    guard startableCount > starting, counts.running < limits.maximumWorkers + limits.maximumExtraWorkers
+    else { return }
+    counts.running += 1
+    Task { await keepRunning() }
+  }
+
+  /// What one client may have: the usual processes while it is alone, all but one of as many beside others.
+  private var clientShare: Int {
+    let clients = Set(running.keys).union(queue.counts.map(\.client))
+    return clients.count > 1 ? max(1, limits.maximumWorkers - 1) : limits.maximumWorkers
+  }
+
+  private var startableCount: Int {
+    queue.counts.reduce(0) { $0 + max(0, min($1.count, clientShare - (running[$1.client] ?? 0))) }
+  }
+
+  private func takeNext() -> Waiting? {
+    let (running, share) = (running, clientShare)
+    let next = queue.popNext(load: { running[$0] ?? 0 }, mayBegin: { running[$0] ?? 0 < share })
+    guard let (client, waiting) = next else { return nil }
+    self.running[client, default: 0] += 1
+    return waiting
+  }
+
+  private func finished(_ waiting: Waiting) {
+    running[waiting.client] = running[waiting.client].flatMap { $0 > 1 ? $0 - 1 : nil }
+    giveOut()
   }
 
   // MARK: Workers
@@ -164,7 +203,7 @@ actor ExtractionPool {
       } catch {
         failedToStart("\(program.pythonPath) cannot be run: \(error)")
       }
-    } while !queue.isEmpty
+    } while startableCount > 0
     counts.running -= 1
   }
 
@@ -200,6 +239,7 @@ actor ExtractionPool {
   private func work(on waiting: Waiting, _ pipes: inout WorkerPipes) async -> Bool {
     lastID += 1
     let id = lastID
+    defer { finished(waiting) }
     do {
       let line = try await pipes.exchange(
         WorkerRequest(id: id, job: waiting.job), timeLimit: waiting.deadline - .now)
@@ -209,7 +249,8 @@ actor ExtractionPool {
       waiting.answer.resume(returning: Self.result(answer))
       return answer.residentByteCount ?? .max < limits.recycleByteCount
     } catch WorkerPipes.Failure.timedOut {
-      backOff()
+      // A page that hangs says nothing against the next process, which others may wait for.
+      failuresInARow = max(failuresInARow, 1)
       logger.warning("an extraction took over \(limits.jobSeconds) s: its worker is killed")
       waiting.answer.resume(
         returning: .failure(
@@ -235,28 +276,31 @@ actor ExtractionPool {
             hint: "see the engine's log", stage: .extract)))
       return
     }
-    queue.prepend(waiting)
+    queue.putBack(waiting, for: waiting.client)
   }
 
   /// The next job that someone still waits for; nil when the worker has nothing to do for long.
   private func nextJob() async -> Waiting? {
-    while let waiting = queue.popFirst() {
-      if !waiting.isWanted() {
-        waiting.answer.resume(returning: .failure(.superseded))
-      } else if waiting.deadline <= .now {
-        waiting.answer.resume(returning: .failure(exhausted))
-      } else {
-        return waiting
-      }
+    while let waiting = takeNext() {
+      guard let report = reasonToDrop(waiting) else { return waiting }
+      finished(waiting)
+      waiting.answer.resume(returning: .failure(report))
     }
     lastID += 1
     let id = lastID
+    let isExtra = counts.running > limits.maximumWorkers
     let bell = Task {
-      try await Task.sleep(for: .seconds(limits.idleSeconds))
+      try await Task.sleep(for: .seconds(isExtra ? limits.extraIdleSeconds : limits.idleSeconds))
       idleTooLong(id)
     }
     defer { bell.cancel() }
     return await withCheckedContinuation { idle.append((id, $0)) }
+  }
+
+  /// Why a job is not done any more.
+  private func reasonToDrop(_ waiting: Waiting) -> ErrorReport? {
+    guard waiting.isWanted() else { return .superseded }
+    return waiting.deadline <= .now ? exhausted(waiting.client) : nil
   }
 
   private func idleTooLong(_ id: Int) {
@@ -270,8 +314,7 @@ actor ExtractionPool {
     let report = ErrorReport.extractorUnavailable(reason)
     unavailable = report
     logger.warning("\(report.message)")
-    for waiting in queue { waiting.answer.resume(returning: .failure(report)) }
-    queue = []
+    for waiting in queue.removeAll() { waiting.answer.resume(returning: .failure(report)) }
   }
 
   private func backOff() {

@@ -25,6 +25,8 @@ package final class Extractor: Sendable {
     var formatID: String?
     /// Asked because what was known no longer holds.
     var isRenewal: Bool
+    /// Nobody waits in another's line for what he would have sooner in his own.
+    var client: String?
   }
 
   private let pool: ExtractionPool
@@ -45,13 +47,16 @@ package final class Extractor: Sendable {
 
   /// Finds the stream behind a page. Blocks the calling worker, which must hold no CPU permit.
   ///
-  /// - Parameter expired: what was found before and no longer works: the same format is found again.
+  /// - Parameters:
+  ///   - client: for whom.
+  ///   - expired: what was found before and no longer works: the same format is found again.
   /// - Throws: `source_not_audio`, `source_forbidden`, `extraction_failed`, `extractor_unavailable`,
   ///   `workers_exhausted`, `source_timeout`; `superseded` once `isCancelled`.
   func extract(
-    _ url: String, replacing expired: Extraction? = nil, isCancelled: () -> Bool
+    _ url: String, for client: String?, replacing expired: Extraction? = nil, isCancelled: () -> Bool
   ) throws(ErrorReport) -> Extraction {
-    let question = Question(url: url, formatID: expired?.formatID, isRenewal: expired != nil)
+    let question = Question(
+      url: url, formatID: expired?.formatID, isRenewal: expired != nil, client: client)
     let (shared, isNew) = state.withLock { state in
       if let running = state.running[question], running.join() { return (running, false) }
       let shared = SharedExtraction()
@@ -65,7 +70,9 @@ package final class Extractor: Sendable {
   private func run(_ question: Question, _ shared: SharedExtraction) async {
     let result: Result<Extraction, ErrorReport>
     do throws(ErrorReport) {
-      let found = try await pool.run(.extract(url: question.url, formatID: question.formatID)) {
+      let found = try await pool.run(
+        .extract(url: question.url, formatID: question.formatID), for: question.client
+      ) {
         shared.isWanted
       }
       guard let track = found.track else {
@@ -85,8 +92,8 @@ package final class Extractor: Sendable {
   // MARK: Looking around
 
   /// What a page holds: one track, which is then known, or a list.
-  func list(_ url: String, limit: Int) async throws(ErrorReport) -> WorkerAnswer.Found {
-    let found = try await pool.run(.list(url: url, limit: limit)) { true }
+  func list(_ url: String, limit: Int, for client: String?) async throws(ErrorReport) -> WorkerAnswer.Found {
+    let found = try await pool.run(.list(url: url, limit: limit), for: client) { true }
     if let track = found.track {
       let extraction = Extraction(track)
       state.withLock { $0.keep(extraction, for: url) }
@@ -94,8 +101,10 @@ package final class Extractor: Sendable {
     return found
   }
 
-  func search(_ query: String, limit: Int) async throws(ErrorReport) -> WorkerAnswer.Found {
-    try await pool.run(.search(query: query, limit: limit)) { true }
+  func search(
+    _ query: String, limit: Int, for client: String?
+  ) async throws(ErrorReport) -> WorkerAnswer.Found {
+    try await pool.run(.search(query: query, limit: limit), for: client) { true }
   }
 
   // MARK: For operators

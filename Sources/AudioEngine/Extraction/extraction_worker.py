@@ -14,10 +14,13 @@ import json
 import os
 import re
 import runpy
+import secrets
 import socket
 import sys
 import threading
 import time
+import types
+import urllib.parse
 
 #: Leaves the headers, a long URL and the words of 50 entries room.
 ANSWER_BYTE_LIMIT = 512 * 1024
@@ -95,6 +98,55 @@ def embedded_address(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> 
     return None
 
 
+class Orders:
+    """Which orders to yt-dlp inside an address are its own.
+
+    Its extractors hand each other data behind `#__youtubedl_smuggle=` (headers to send, which extractor to use). A
+    stranger can write the same into an address, a page's link or a redirect, so our process's carry a secret, and an
+    address with orders without it is refused wherever it comes from.
+    """
+
+    MARK = "__youtubedl_smuggle"
+    #: Addresses inside addresses are percent-encoded once for each; deeper ones are refused as they are.
+    DECODING_LIMIT = 16
+
+    def __init__(self, library: types.ModuleType) -> None:
+        self._secret = secrets.token_hex(16)
+        originals = {name: getattr(library.utils, name) for name in ("smuggle_url", "unsmuggle_url")}
+        for module in list(sys.modules.values()):
+            if not getattr(module, "__name__", "").startswith("yt_dlp"):
+                continue
+            # What is imported later takes them from `yt_dlp.utils`, which is among these.
+            for name, original in originals.items():
+                if vars(module).get(name) is original:
+                    setattr(module, name, getattr(self, name))
+
+    def smuggle_url(self, url: str, data: dict) -> str:
+        url, known = self.unsmuggle_url(url, {})
+        fields = {self.MARK: json.dumps({**data, **known}), "secret": self._secret}
+        return f"{url}#{urllib.parse.urlencode(fields)}"
+
+    def unsmuggle_url(self, url: str, default: object = None) -> tuple[str, object]:
+        if self.MARK not in url:
+            return url, default
+        plain, _, orders = url.rpartition("#")
+        fields = urllib.parse.parse_qs(orders)
+        if fields.get("secret") != [self._secret] or self.MARK not in fields or self.MARK in plain:
+            raise Refused("an address carries orders for yt-dlp")
+        return plain, json.loads(fields[self.MARK][0])
+
+    def has_foreign(self, url: str) -> bool:
+        """Whether an address from outside carries orders, at any depth of addresses inside addresses."""
+        for _ in range(self.DECODING_LIMIT):
+            if self.MARK in url:
+                return True
+            decoded = urllib.parse.unquote(url)
+            if decoded == url:
+                return False
+            url = decoded
+        return True
+
+
 class JobError(Exception):
     """A job that cannot be done, in the engine's words."""
 
@@ -127,6 +179,7 @@ class Extractor:
 
         yt_dlp.globals.plugin_dirs.value = settings["plugin_dirs"]
         self._library = yt_dlp
+        self._orders = Orders(yt_dlp)
         self.version = yt_dlp.version.__version__
 
     def answer(self, job: dict) -> dict:
@@ -214,14 +267,17 @@ class Extractor:
         is_own_page = item.get("webpage_url") != playlist.get("webpage_url")
         names = ("webpage_url", "url") if is_own_page and "antiphon_chosen" in item else ("url", "webpage_url")
         for name in names:
-            url, _ = self._library.utils.unsmuggle_url(item.get(name) or "")
-            if is_web_url(url):
+            try:
+                url, _ = self._orders.unsmuggle_url(item.get(name) or "")
+            except Refused:
+                continue
+            if is_web_url(url) and not self._orders.has_foreign(url):
                 return {"url": url, "about": about(item)}
         return None
 
     def _web_url(self, url: str) -> str:
-        # An address can carry orders for yt-dlp in its fragment.
-        url, _ = self._library.utils.unsmuggle_url(url)
+        if self._orders.has_foreign(url):
+            raise JobError("forbidden", "the address carries orders for yt-dlp")
         if not is_web_url(url):
             raise JobError("failed", f"{url[:200]!r} is no http or https address")
         return url
@@ -234,6 +290,8 @@ class Extractor:
         message = re.sub(r"^ERROR: |; please report this issue on .*", "", str(cause), flags=re.DOTALL)
         if self._policy.refusal:
             return JobError("forbidden", f"it leads to the address {self._policy.refusal}, which is not public")
+        if isinstance(cause, Refused):
+            return JobError("forbidden", str(cause))
         kind = "unsupported" if isinstance(cause, self._library.utils.UnsupportedError) else "failed"
         return JobError(kind, text(message) or type(cause).__name__)
 

@@ -53,7 +53,7 @@ package final class Pacer: Sendable {
   /// Starts the thread, which runs for as long as the process does.
   package func start(
     limits: Hello.Limits, startedAtMilliseconds: Int, idleTimeoutSeconds: Int,
-    acquireTimeline: @escaping @Sendable (SessionID, UInt64, TrackKey) -> Void
+    acquireTimeline: @escaping @Sendable (SessionID, UInt64, TrackKey, _ client: String?) -> Void
   ) throws(ErrorReport) {
     try EngineThread.start(name: "pacer") { [self] in
       antiphon_set_exact_wakeups()

@@ -121,7 +121,8 @@ extension PacerLoop {
       session.id, moveCount,
       TrackKey(
         source: next.play.source, startMilliseconds: request.startMilliseconds, volume: session.volume,
-        bitrateKilobits: request.bitrateKilobits))
+        bitrateKilobits: request.bitrateKilobits),
+      next.play.lease.timeline.client)
   }
 
   /// - Parameter result: a failure leaves the track as it was prepared, at its old volume.

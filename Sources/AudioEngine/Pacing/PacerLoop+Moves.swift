@@ -79,7 +79,8 @@ extension PacerLoop {
     moveCount += 1
     session.pending = PendingMove(number: moveCount, purpose: purpose, inquiry: inquiry)
     acquireTimeline(
-      session.id, moveCount, session.key(startMilliseconds: startMilliseconds, volume: volume))
+      session.id, moveCount, session.key(startMilliseconds: startMilliseconds, volume: volume),
+      session.lease.timeline.client)
   }
 
   func supersedeMove(_ session: Session) {

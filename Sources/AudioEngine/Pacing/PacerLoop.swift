@@ -26,7 +26,7 @@ final class PacerLoop {
 
   let pacer: Pacer
   let limits: Hello.Limits
-  let acquireTimeline: @Sendable (SessionID, UInt64, TrackKey) -> Void
+  let acquireTimeline: @Sendable (SessionID, UInt64, TrackKey, _ client: String?) -> Void
   let splicer = Splicer()
   private let startedAtMilliseconds: Int
   private let idleTimeoutNanoseconds: UInt64
@@ -55,7 +55,7 @@ final class PacerLoop {
 
   init(
     pacer: Pacer, limits: Hello.Limits, startedAtMilliseconds: Int, idleTimeoutNanoseconds: UInt64,
-    acquireTimeline: @escaping @Sendable (SessionID, UInt64, TrackKey) -> Void
+    acquireTimeline: @escaping @Sendable (SessionID, UInt64, TrackKey, _ client: String?) -> Void
   ) {
     self.pacer = pacer
     self.limits = limits

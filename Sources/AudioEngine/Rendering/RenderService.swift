@@ -97,7 +97,7 @@ package final class RenderService: Sendable {
 
   private func begin(_ name: String, _ score: Score, _ encoding: RenderEncoding) {
     do throws(ErrorReport) {
-      try workers.submit { [self] in
+      try workers.submit { [self] _ in
         EngineThread.setNiceness(Self.niceness)
         finish(name, Result { () throws(ErrorReport) in try Rendering(of: score, as: encoding, name: name) })
       }

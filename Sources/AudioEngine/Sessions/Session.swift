@@ -11,11 +11,14 @@ package struct Inquiry: Sendable {
 
   let asker: Asker
   let requestID: String?
+  /// For whom: nil for one without a name.
+  let client: String?
   let askedNanoseconds = MonotonicClock.nowNanoseconds
 
-  init(_ asker: Asker, requestID: String? = nil) {
+  init(_ asker: Asker, requestID: String? = nil, client: String? = nil) {
     self.asker = asker
     self.requestID = requestID
+    self.client = client
   }
 }
 

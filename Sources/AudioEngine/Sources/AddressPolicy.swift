@@ -7,8 +7,18 @@ import WireProtocol
 package struct AddressPolicy: Sendable {
   /// Networks allowed by `--allow-network`.
   let allowed: [IPNetwork]
+  /// Addresses of a host that are tried: a share of the time to connect for each.
+  package static let maximumAddresses = 4
+  private let lookUp: @Sendable (String) throws(ErrorReport) -> [IPAddress]
 
-  package init(allowed: [IPNetwork]) { self.allowed = allowed }
+  /// - Parameter lookUp: a name's addresses, in the order they are to be tried; the system's resolver where not given.
+  package init(
+    allowed: [IPNetwork],
+    lookUp: @escaping @Sendable (String) throws(ErrorReport) -> [IPAddress] = AddressPolicy.addresses(of:)
+  ) {
+    self.allowed = allowed
+    self.lookUp = lookUp
+  }
 
   /// Special-purpose networks (RFC 6890 and its registries): nothing a stranger should reach from here.
   package static let refusedNetworks = [
@@ -26,21 +36,30 @@ package struct AddressPolicy: Sendable {
     return address.embedded.map(permits) ?? true
   }
 
-  /// The address to connect to for a host: resolved once, checked, and then pinned by the caller, so that
-  /// a second answer of the name server cannot change it.
+  /// The addresses to connect to for a host, in the order they are to be tried: resolved once, checked, and then pinned
+  /// by the caller, so that a second answer of the name server cannot change them. Families take turns (RFC 8305,
+  /// section 4), so that where one is unreachable the other is tried soon.
   ///
   /// Blocks for as long as the system's resolver does.
   /// - Throws: `source_not_found` for a name without address, `source_forbidden` where no address may be
   ///   reached.
-  package func resolve(host: String) throws(ErrorReport) -> IPAddress {
-    let addresses = try Self.addresses(of: host)
-    if let address = addresses.first(where: permits) { return address }
+  package func resolve(host: String) throws(ErrorReport) -> [IPAddress] {
+    let addresses = try lookUp(host)
+    let permitted = addresses.filter(permits)
+    if let first = permitted.first {
+      let preferred = permitted.filter { $0.bytes.count == first.bytes.count }
+      let others = permitted.filter { $0.bytes.count != first.bytes.count }
+      let inTurn = (0..<permitted.count).flatMap {
+        [preferred.dropFirst($0).first, others.dropFirst($0).first]
+      }
+      return Array(inTurn.compactMap { $0 }.prefix(Self.maximumAddresses))
+    }
     throw ErrorReport(
       .sourceForbidden, "\(host) is the address \(addresses[0]), which is not public",
       hint: "an operator can allow a network with --allow-network", stage: .resolve)
   }
 
-  private static func addresses(of host: String) throws(ErrorReport) -> [IPAddress] {
+  package static func addresses(of host: String) throws(ErrorReport) -> [IPAddress] {
     var hints = addrinfo()
     hints.ai_family = AF_UNSPEC
     hints.ai_socktype = Int32(SOCK_STREAM.rawValue)

@@ -33,10 +33,11 @@ final class PinnedClient: Sendable {
   let host: String
   let http: HTTPClient
 
-  init(host: String, address: IPAddress, access: WebAccess) {
+  /// - Parameter connectMilliseconds: until the connection has to be there.
+  init(host: String, address: IPAddress, connectMilliseconds: Int, access: WebAccess) {
     var configuration = HTTPClient.Configuration(
       redirectConfiguration: .disallow,
-      timeout: .init(connect: .seconds(Int64(access.timeoutSeconds))), decompression: .disabled)
+      timeout: .init(connect: .milliseconds(Int64(connectMilliseconds))), decompression: .disabled)
     configuration.dnsOverride = [host: address.description]
     configuration.httpVersion = .http1Only
     // A refused connection is told at once; whoever asked may ask again.
@@ -58,6 +59,7 @@ final class HTTPConnector {
 
   private let access: WebAccess
   private let isCancelled: () -> Bool
+  /// Of the host that answered last, at the address that did.
   private var client: PinnedClient?
 
   init(access: WebAccess, isCancelled: @escaping () -> Bool) {
@@ -75,12 +77,8 @@ final class HTTPConnector {
     _ request: inout WebRequest, _ range: HTTPTransfer.Range, journal: StageJournal?
   ) throws(HTTPFailure) -> (HTTPTransfer, HTTPTransfer.Head) {
     for _ in 0...Self.maximumRedirects {
-      let client = try client(for: request.url, journal)
-      let connecting = MonotonicClock.nowNanoseconds
-      let transfer = HTTPTransfer(request, range, client: client)
+      let (transfer, head) = try answer(to: request, range, journal)
       do throws(HTTPFailure) {
-        let head = try head(of: transfer)
-        journal?.record(.connect, since: connecting)
         guard (300..<400).contains(head.status), let location = head.headers.first(name: "location") else {
           try check(head, url: request.url, range)
           return (transfer, head)
@@ -98,26 +96,46 @@ final class HTTPConnector {
         stage: .connect))
   }
 
-  private func client(for url: String, _ journal: StageJournal?) throws(HTTPFailure) -> PinnedClient {
-    do throws(ErrorReport) {
-      let host = try Self.host(of: url)
-      if let client, client.host == host { return client }
-      let resolving = MonotonicClock.nowNanoseconds
-      let address = try access.policy.resolve(host: host)
-      journal?.record(.resolve, since: resolving)
-      let client = PinnedClient(host: host, address: address, access: access)
-      self.client = client
-      return client
-    } catch {
-      throw HTTPFailure(error)
+  /// The answer of the first of the host's addresses that can be connected to.
+  private func answer(
+    to request: WebRequest, _ range: HTTPTransfer.Range, _ journal: StageJournal?
+  ) throws(HTTPFailure) -> (HTTPTransfer, HTTPTransfer.Head) {
+    var candidates = try clients(for: request.url, journal)[...]
+    while let candidate = candidates.popFirst() {
+      let connecting = MonotonicClock.nowNanoseconds
+      let transfer = HTTPTransfer(request, range, client: candidate)
+      do throws(ErrorReport) {
+        let head = try transfer.head(timeoutSeconds: access.timeoutSeconds, isCancelled: isCancelled)
+        journal?.record(.connect, since: connecting)
+        client = candidate
+        return (transfer, head)
+      } catch {
+        transfer.close()
+        guard transfer.hasFailed, !candidates.isEmpty, !isCancelled() else {
+          // Where it is asked again, all addresses are.
+          client = nil
+          throw HTTPFailure(error, remedy: .retry)
+        }
+      }
     }
+    throw HTTPFailure(ErrorReport(.internal, "a host without addresses", stage: .connect))
   }
 
-  private func head(of transfer: HTTPTransfer) throws(HTTPFailure) -> HTTPTransfer.Head {
+  /// What to ask: the client that has answered for the host before, or one for each of its addresses, which share the
+  /// time to connect.
+  private func clients(for url: String, _ journal: StageJournal?) throws(HTTPFailure) -> [PinnedClient] {
     do throws(ErrorReport) {
-      return try transfer.head(timeoutSeconds: access.timeoutSeconds, isCancelled: isCancelled)
+      let host = try Self.host(of: url)
+      if let client, client.host == host { return [client] }
+      let resolving = MonotonicClock.nowNanoseconds
+      let addresses = try access.policy.resolve(host: host)
+      journal?.record(.resolve, since: resolving)
+      let share = access.timeoutSeconds * 1_000 / addresses.count
+      return addresses.map {
+        PinnedClient(host: host, address: $0, connectMilliseconds: share, access: access)
+      }
     } catch {
-      throw HTTPFailure(error, remedy: .retry)
+      throw HTTPFailure(error)
     }
   }
 

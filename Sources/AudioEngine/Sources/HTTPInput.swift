@@ -108,6 +108,7 @@ final class HTTPInput: MediaInput {
 
   /// The first request. It asks for a range, though for all of it: a server that can do ranges says so.
   private func begin() throws(HTTPFailure) {
+    permit.pause()
     let (transfer, head) = try connector.get(
       &request, HTTPTransfer.Range(first: 0, validator: nil), journal: permit.journal)
     self.transfer = transfer

@@ -28,7 +28,7 @@ final class HTTPTransfer: Sendable {
   /// Where the client's task begins to wait for the worker.
   private static let bufferByteLimit = 128 * 1024
   /// How often a blocked worker looks whether it is still wanted.
-  private static let waitSlice = DispatchTimeInterval.milliseconds(100)
+  private static let waitSlice = DispatchTimeInterval.milliseconds(50)
 
   private let state = Mutex(State())
   private let task = Mutex<Task<Void, Never>?>(nil)
@@ -104,6 +104,9 @@ final class HTTPTransfer: Sendable {
       return count
     }
   }
+
+  /// Whether the request came to nothing, rather than to nothing in time.
+  var hasFailed: Bool { state.withLock { $0.failure != nil } }
 
   /// Whether `read` would return at once.
   var hasBytes: Bool { state.withLock { !$0.chunks.isEmpty || $0.isFinished } }

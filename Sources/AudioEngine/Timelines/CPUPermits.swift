@@ -4,33 +4,51 @@ import WireProtocol
 
 /// As many permits as cores: a worker holds one while it produces its next second, and gives it back.
 ///
-/// A free permit goes to the timeline that will run dry first, so a track that has just been asked for
-/// starts at once even while others read far ahead. One that has less than a second left does not wait for
-/// a permit to be given back in its time: who has enough is asked to.
+/// A free permit goes to the timeline that will run dry first, so a track that has just been asked for starts at once
+/// even while others read far ahead; among those being opened, to the client whose last turn is longest ago. One that
+/// has less than a second left does not wait for a permit to be given back in its time: who has enough is asked to.
+/// What does not come back from inside a library is lent another: its permit counts no more, and its thread goes
+/// behind all others.
 package final class CPUPermits: Sendable {
-  private struct Waiter {
+  fileprivate struct Waiter {
     let timeline: Timeline
     let turn: DispatchSemaphore
     let sinceNanoseconds = MonotonicClock.nowNanoseconds
-
-    /// What is opened gets its answer, be it that there is no room, however many run dry meanwhile.
-    func stock(nowNanoseconds: UInt64) -> Int {
-      // It may have begun to wait after the clock was read.
-      let isOverdue = nowNanoseconds > sinceNanoseconds + CPUPermits.longestOpeningNanoseconds
-      return isOverdue && timeline.phase == .opening ? .min : timeline.stock
-    }
   }
 
-  /// How long an opening, which takes a few milliseconds, lets those that run dry go first.
-  private static let longestOpeningNanoseconds: UInt64 = 1_000_000_000
+  fileprivate struct Holder {
+    let client: String?
+    let sinceNanoseconds: UInt64
+    let threadID: Int32
+    /// Its permit has been given to another.
+    var isOverdue = false
+    var isLast = false
+  }
 
-  private struct State {
+  /// How long a client's openings, which take a few milliseconds, let those that run dry go first.
+  fileprivate static let longestOpeningNanoseconds: UInt64 = 1_000_000_000
+  /// A turn is 20 ms: who holds a permit five times as long is inside a library that does not ask us.
+  private static let longestHoldNanoseconds: UInt64 = 100_000_000
+  /// Who holds one as long as this is not merely kept waiting by the machine.
+  private static let lastNanoseconds: UInt64 = 1_000_000_000
+  /// Threads of one client inside libraries at once, before no more of its own are let in.
+  fileprivate static let maximumOverdueTurns = 4
+  private static let overdueLook = DispatchTimeInterval.milliseconds(100)
+
+  fileprivate struct State {
     var free: Int
     var waiters: [Waiter] = []
+    var holders: [ObjectIdentifier: Holder] = [:]
+    var turns = RecentTurns()
+    /// When an opening of a client was last put before those that run dry.
+    var promotions: [String?: UInt64] = [:]
+    var overdueCount = 0
+    /// Those that have not come back yet, by client.
+    var overdueTurns: [String?: Int] = [:]
   }
 
   private let state: Mutex<State>
-  /// What the neediest waiter had left when it began to wait.
+  /// What the neediest waiter had left when it began to wait; `Int.max` while nobody waits.
   private let leastStock = Atomic<Int>(.max)
 
   package init(count: Int) {
@@ -40,12 +58,16 @@ package final class CPUPermits: Sendable {
 
   /// Workers that wait for a permit.
   package var waiterCount: Int { state.withLock { $0.waiters.count } }
+  /// Permits lent beyond the cores, since the start.
+  package var overdueCount: Int { state.withLock { $0.overdueCount } }
 
   /// Blocks the calling worker until a permit is its own.
   package func acquire(for timeline: Timeline) {
+    let threadID = EngineThread.currentID
     let turn: DispatchSemaphore? = state.withLock { state in
-      if state.free > 0 {
+      if state.free > 0, state.mayHold(timeline.client) {
         state.free -= 1
+        state.hold(timeline, threadID)
         return nil
       }
       let turn = DispatchSemaphore(value: 0)
@@ -53,8 +75,13 @@ package final class CPUPermits: Sendable {
       publishLeastStock(state)
       return turn
     }
-    turn?.wait()
+    guard let turn else { return }
+    while turn.wait(timeout: .now() + Self.overdueLook) == .timedOut { replaceOverdue() }
+    state.withLock { $0.hold(timeline, threadID) }
   }
+
+  /// Whether anybody waits.
+  package var isWanted: Bool { leastStock.load(ordering: .relaxed) != .max }
 
   /// Whether a timeline that holds a permit should give it back before its time: another has less than a
   /// second left, and this one a second more than that.
@@ -64,23 +91,98 @@ package final class CPUPermits: Sendable {
   }
 
   /// Gives the permit to the waiting timeline with the least stock; the first to wait wins a tie.
-  package func release() {
+  package func release(by timeline: Timeline) {
     let now = MonotonicClock.nowNanoseconds
     state.withLock { state in
-      let mostUrgent = state.waiters.indices.min {
-        state.waiters[$0].stock(nowNanoseconds: now) < state.waiters[$1].stock(nowNanoseconds: now)
+      guard state.holders.removeValue(forKey: ObjectIdentifier(timeline))?.isOverdue ?? false else {
+        return passOn(&state, now)
       }
-      if let mostUrgent {
-        state.waiters.remove(at: mostUrgent).turn.signal()
-        publishLeastStock(state)
-      } else {
-        state.free += 1
+      // Another has the permit already; but there may be a free one that its client was not given.
+      state.endOverdue(timeline.client)
+      if state.free > 0 {
+        state.free -= 1
+        passOn(&state, now)
       }
     }
   }
 
+  private func passOn(_ state: inout State, _ now: UInt64) {
+    guard let index = state.mostUrgent(now) else {
+      state.free += 1
+      return
+    }
+    let waiter = state.waiters.remove(at: index)
+    state.turns.note(waiter.timeline.client)
+    waiter.turn.signal()
+    publishLeastStock(state)
+  }
+
+  private func replaceOverdue() {
+    let now = MonotonicClock.nowNanoseconds
+    let threads: [Int32] = state.withLock { state in
+      var threads: [Int32] = []
+      for (holder, held) in state.holders {
+        if !held.isLast, now > held.sinceNanoseconds + Self.lastNanoseconds {
+          state.holders[holder]!.isLast = true
+          threads.append(held.threadID)
+        }
+        guard !held.isOverdue, now > held.sinceNanoseconds + Self.longestHoldNanoseconds,
+          !state.waiters.isEmpty
+        else { continue }
+        state.holders[holder]!.isOverdue = true
+        state.overdueCount += 1
+        state.overdueTurns[held.client, default: 0] += 1
+        passOn(&state, now)
+      }
+      return threads
+    }
+    for thread in threads { EngineThread.putLast(threadID: thread) }
+  }
+
   private func publishLeastStock(_ state: borrowing State) {
     leastStock.store(state.waiters.map(\.timeline.stock).min() ?? .max, ordering: .relaxed)
+  }
+}
+
+extension CPUPermits.State {
+  fileprivate mutating func hold(_ timeline: Timeline, _ threadID: Int32) {
+    holders[ObjectIdentifier(timeline)] = CPUPermits.Holder(
+      client: timeline.client, sinceNanoseconds: MonotonicClock.nowNanoseconds, threadID: threadID)
+  }
+
+  fileprivate func mayHold(_ client: String?) -> Bool {
+    overdueTurns[client, default: 0] < CPUPermits.maximumOverdueTurns
+  }
+
+  fileprivate mutating func endOverdue(_ client: String?) {
+    overdueTurns[client] = overdueTurns[client].flatMap { $0 > 1 ? $0 - 1 : nil }
+  }
+
+  /// Who gets the next free permit.
+  fileprivate mutating func mostUrgent(_ now: UInt64) -> Int? {
+    if let overdue = longestWaitingOpening(now) {
+      promotions[waiters[overdue].timeline.client] = now
+      return overdue
+    }
+    return waiters.indices.filter { mayHold(waiters[$0].timeline.client) }
+      .min { rank(waiters[$0]) < rank(waiters[$1]) }
+  }
+
+  private func rank(_ waiter: CPUPermits.Waiter) -> (Int, UInt64) {
+    let isOpening = waiter.timeline.phase == .opening
+    return (waiter.timeline.stock, isOpening ? turns.last(waiter.timeline.client) : 0)
+  }
+
+  /// What is opened gets its answer, be it that there is no room, however many run dry meanwhile: a turn a second for
+  /// each client, so that a hundred openings of one do not make others run dry.
+  private mutating func longestWaitingOpening(_ now: UInt64) -> Int? {
+    let patience = CPUPermits.longestOpeningNanoseconds
+    promotions = promotions.filter { now < $0.value + patience }
+    return waiters.indices.first { index in
+      let waiter = waiters[index]
+      return waiter.timeline.phase == .opening && now > waiter.sinceNanoseconds + patience
+        && promotions[waiter.timeline.client] == nil && mayHold(waiter.timeline.client)
+    }
   }
 }
 

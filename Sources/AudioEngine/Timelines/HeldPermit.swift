@@ -1,13 +1,18 @@
-/// A worker's use of the CPU permits: held while it produces, given up while it waits.
+import WireProtocol
+
+/// A worker's use of the CPU permits, and of its slot: both are held while it produces, and given up while it waits.
 final class HeldPermit {
   private let permits: CPUPermits
   private let timeline: Timeline
-  private var isHeld = false
+  private let slot: WorkerSlot
+  /// Since when the permit is held; nil while it is not.
+  private var heldNanoseconds: UInt64?
   private var isPaused = false
 
-  init(_ permits: CPUPermits, timeline: Timeline) {
+  init(_ permits: CPUPermits, timeline: Timeline, slot: WorkerSlot) {
     self.permits = permits
     self.timeline = timeline
+    self.slot = slot
   }
 
   deinit { release() }
@@ -21,31 +26,43 @@ final class HeldPermit {
   /// Where what happens to the production is noted.
   var journal: StageJournal { timeline.journal }
 
+  /// For whom it is produced.
+  var client: String? { timeline.client }
+
   func acquire() {
-    guard !isHeld else { return }
+    isPaused = false
+    guard heldNanoseconds == nil else { return }
+    slot.acquire()
     permits.acquire(for: timeline)
-    isHeld = true
+    heldNanoseconds = MonotonicClock.nowNanoseconds
   }
 
   /// Whether another worker's need is greater.
   var isNeededMore: Bool { permits.isNeededMore(than: timeline) }
 
   func release() {
-    guard isHeld else { return }
-    isHeld = false
-    permits.release()
+    guard heldNanoseconds != nil else { return }
+    heldNanoseconds = nil
+    permits.release(by: timeline)
   }
 
-  /// A worker waiting for the network holds no permit.
-  func pause() {
-    guard isHeld else { return }
-    isPaused = true
+  /// Lets others have a turn where one has lasted its time: for what takes long between two packets.
+  func share() {
+    guard let since = heldNanoseconds, permits.isWanted,
+      MonotonicClock.nowNanoseconds >= since + Turn.longestNanoseconds
+    else { return }
     release()
+    acquire()
+  }
+
+  /// A worker waiting for the network holds no permit and no slot.
+  func pause() {
+    isPaused = isPaused || heldNanoseconds != nil
+    release()
+    slot.release()
   }
 
   func unpause() {
-    guard isPaused else { return }
-    isPaused = false
-    acquire()
+    if isPaused { acquire() }
   }
 }

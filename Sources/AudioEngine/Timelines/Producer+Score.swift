@@ -8,9 +8,10 @@ extension Producer {
   /// How long its producer rests.
   private static let performanceRestMilliseconds = 100
 
-  func render(_ source: ScoreSource, _ timeline: Timeline) throws(ErrorReport) {
+  func render(
+    _ source: ScoreSource, _ timeline: Timeline, _ permit: HeldPermit
+  ) throws(ErrorReport) {
     onProduction()
-    let permit = HeldPermit(permits, timeline: timeline)
     if let length = source.score.length, timeline.key.startMilliseconds >= Self.milliseconds(length) {
       throw Self.behindEnd(timeline.key.startMilliseconds, Self.milliseconds(length))
     }
@@ -46,6 +47,7 @@ extension Producer {
       // Also while the session is paused.
       pipeline.take(performance.take())
       guard Self.isBehind(timeline) else {
+        permit.pause()
         timeline.rest(milliseconds: Self.performanceRestMilliseconds)
         continue
       }

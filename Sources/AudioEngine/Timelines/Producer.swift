@@ -46,24 +46,30 @@ package struct Producer: Sendable {
 
   /// Produces a whole timeline. Runs on a worker thread and blocks it.
   ///
-  /// - Parameter submittedNanoseconds: when the job was handed to the worker pool.
-  package func produce(_ timeline: Timeline, submittedNanoseconds: UInt64) {
+  /// - Parameters:
+  ///   - submittedNanoseconds: when the job was handed to the worker pool.
+  ///   - slot: the worker's.
+  package func produce(_ timeline: Timeline, submittedNanoseconds: UInt64, slot: WorkerSlot) {
+    let permit = HeldPermit(permits, timeline: timeline, slot: slot)
     defer { timeline.performance?.end() }
     do throws(ErrorReport) {
       EngineThread.setNiceness(0)
       timeline.journal.record(.queue, since: submittedNanoseconds)
       guard !timeline.isCancelled else { throw .superseded }
       if case .score(let source) = timeline.key.source {
-        try render(source, timeline)
+        try render(source, timeline, permit)
+        permit.release()
         timeline.finish(failure: nil)
         return onChange(timeline)
       }
-      let isReplayed = try replay(timeline)
-      if !isReplayed { try run(timeline) }
+      let isReplayed = try replay(timeline, permit)
+      if !isReplayed { try run(timeline, permit) }
+      permit.release()
       timeline.finish(failure: nil)
       onChange(timeline)
       if !isReplayed { disk?.store(timeline) }
     } catch {
+      permit.release()
       timeline.finish(failure: error)
       onChange(timeline)
     }
@@ -72,9 +78,8 @@ package struct Producer: Sendable {
   /// Fills a timeline from the disk cache.
   ///
   /// - Returns: false where the track is not there.
-  private func replay(_ timeline: Timeline) throws(ErrorReport) -> Bool {
+  private func replay(_ timeline: Timeline, _ permit: HeldPermit) throws(ErrorReport) -> Bool {
     guard let disk else { return false }
-    let permit = HeldPermit(permits, timeline: timeline)
     permit.acquire()
     let opening = MonotonicClock.nowNanoseconds
     let firstIndex = timeline.key.startMilliseconds / WireLimits.packetDurationMilliseconds
@@ -99,9 +104,8 @@ package struct Producer: Sendable {
     return true
   }
 
-  private func run(_ timeline: Timeline) throws(ErrorReport) {
+  private func run(_ timeline: Timeline, _ permit: HeldPermit) throws(ErrorReport) {
     onProduction()
-    let permit = HeldPermit(permits, timeline: timeline)
     var source = try opener.open(timeline.key.source, permit)
     timeline.becomeOpen(source.identity)
     let producing = MonotonicClock.nowNanoseconds
@@ -182,12 +186,13 @@ package struct Producer: Sendable {
   }
 
   /// Waits while the timeline is far enough ahead and the cache has no room for more.
-  private func restWhileAhead(_ timeline: Timeline) {
+  private func restWhileAhead(_ timeline: Timeline, _ permit: HeldPermit) {
     while !timeline.isCancelled, !hasRoom(timeline) {
       // It will not be kept, so the pacer frees what has been played, also of a source that never gets far
       // ahead.
       timeline.becomeTransient()
       guard timeline.packetsAhead >= readAheadPackets else { return }
+      permit.pause()
       timeline.rest(milliseconds: 1_000)
     }
   }
@@ -215,7 +220,7 @@ package struct Producer: Sendable {
     let cost = pace.turn.cost(packetCount: writer.count)
     measure?(cost.packets, cost.nanoseconds)
     permit.release()
-    restWhileAhead(timeline)
+    restWhileAhead(timeline, permit)
     permit.acquire()
     // Only now: while it waited, its listeners went on.
     EngineThread.setNiceness(timeline.packetsAhead < Self.packetsBeforeNice ? 0 : Self.niceness)

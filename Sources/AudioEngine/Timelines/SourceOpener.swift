@@ -35,7 +35,6 @@ package struct SourceOpener: Sendable {
       } catch {
         guard !permit.isCancelled() else { throw error }
         // The address may have expired before its time.
-        permit.release()
         return try open(page: url, permit, finding: nil)
       }
     }
@@ -64,7 +63,6 @@ package struct SourceOpener: Sendable {
       guard error.code == .sourceNotAudio else { throw error }
       finding = error
     }
-    permit.release()
     return try open(page: url, permit, finding: finding)
   }
 
@@ -72,10 +70,11 @@ package struct SourceOpener: Sendable {
   private func open(
     page url: String, _ permit: HeldPermit, finding: ErrorReport?
   ) throws(ErrorReport) -> OpenedSource {
+    permit.pause()
     let asked = MonotonicClock.nowNanoseconds
     let extraction: Extraction
     do throws(ErrorReport) {
-      extraction = try extractor.extract(url, isCancelled: permit.isCancelled)
+      extraction = try extractor.extract(url, for: permit.client, isCancelled: permit.isCancelled)
     } catch {
       permit.journal.record(.extract, since: asked, error.message)
       throw Self.both(finding, error)
@@ -98,7 +97,8 @@ package struct SourceOpener: Sendable {
       extraction.request, access: web, permit: permit,
       renew: { [extractor] () throws(ErrorReport) in
         let asked = MonotonicClock.nowNanoseconds
-        current = try extractor.extract(url, replacing: current, isCancelled: permit.isCancelled)
+        current = try extractor.extract(
+          url, for: permit.client, replacing: current, isCancelled: permit.isCancelled)
         permit.journal.record(.extract, since: asked, "the stream's address had expired")
         return current.request
       })
@@ -110,7 +110,8 @@ package struct SourceOpener: Sendable {
   ) throws(ErrorReport) -> OpenedSource {
     permit.acquire()
     let probing = MonotonicClock.nowNanoseconds
-    let demuxer = try Demuxer(input: input, isCancelled: permit.isCancelled)
+    let demuxer = try Demuxer(
+      input: input, watch: ReadWatch(isCancelled: permit.isCancelled, share: permit.share))
     permit.journal.record(.probe, since: probing)
     return OpenedSource(demuxer: demuxer, extraction: extraction, identity: input.identity)
   }

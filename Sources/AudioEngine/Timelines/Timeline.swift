@@ -12,6 +12,8 @@ package final class Timeline: Sendable {
   package let journal = StageJournal()
   /// Asked for by a session that plays already, for its seek, volume or loop.
   let isContinuation: Bool
+  /// For whom it was first asked for, by whom its share of the workers and the CPU goes; nil for one without a name.
+  package let client: String?
   /// Of an endless score: what is asked of it while it sounds.
   let performance: Performance?
   private let publishedCount = Atomic<Int>(0)
@@ -51,10 +53,12 @@ package final class Timeline: Sendable {
 
   /// - Parameter memory: what its segments are counted in, beside those of others.
   package init(
-    key: TrackKey, isContinuation: Bool = false, memory: TimelineMemory = TimelineMemory()
+    key: TrackKey, isContinuation: Bool = false, client: String? = nil,
+    memory: TimelineMemory = TimelineMemory()
   ) {
     self.key = key
     self.isContinuation = isContinuation
+    self.client = client
     performance = key.source.isEndlessScore ? Performance() : nil
     self.memory = memory
     memory.add(segments: 1)

@@ -44,9 +44,13 @@ package final class TimelineStore: Sendable {
 
   /// The timeline that covers a key's start, an existing one where there is one.
   ///
-  /// - Parameter isContinuation: asked for by a session that plays already.
+  /// - Parameters:
+  ///   - isContinuation: asked for by a session that plays already.
+  ///   - client: for whom.
   /// - Throws: `workers_exhausted`.
-  package func acquire(_ key: TrackKey, isContinuation: Bool = false) throws(ErrorReport) -> TimelineLease {
+  package func acquire(
+    _ key: TrackKey, isContinuation: Bool = false, client: String? = nil
+  ) throws(ErrorReport) -> TimelineLease {
     let family = key.family
     let isFresh = freshness.check(of: key.source)
     let (timeline, isNew): (Timeline, Bool) = state.withLock { state in
@@ -62,7 +66,7 @@ package final class TimelineStore: Sendable {
         state.hits += 1
         return (state.entries[family]![index].timeline, false)
       }
-      let timeline = Timeline(key: key, isContinuation: isContinuation, memory: memory)
+      let timeline = Timeline(key: key, isContinuation: isContinuation, client: client, memory: memory)
       state.entries[family, default: []].append(
         Entry(timeline: timeline, readers: 1, lastUse: state.uses))
       return (timeline, true)

@@ -4,7 +4,7 @@ import WireProtocol
 /// fewer, as when a decoder is on its way to a far position, 20 ms.
 struct Turn {
   static let packetCount = 50
-  private static let longestNanoseconds: UInt64 = 20_000_000
+  static let longestNanoseconds: UInt64 = 20_000_000
 
   private let firstPacket: Int
   private let startNanoseconds = MonotonicClock.nowNanoseconds

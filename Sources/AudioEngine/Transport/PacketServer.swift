@@ -94,7 +94,9 @@ package final class PacketServer: Sendable {
     case .whole(let bytes):
       do {
         let command = try EngineCommand.decode(bytes)
-        handler.perform(command.action, for: Inquiry(.router(connection.id), requestID: command.requestID))
+        handler.perform(
+          command.action,
+          for: Inquiry(.router(connection.id), requestID: command.requestID, client: command.client))
       } catch {
         refuse(error, on: connection)
       }

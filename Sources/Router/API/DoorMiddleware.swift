@@ -19,8 +19,9 @@ struct DoorMiddleware: RouterMiddleware {
       try requestGuard.check(
         RequestGuard.Subject(
           host: request.head.authority, origin: request.headers[.origin],
+          fetchSite: request.headers[.secFetchSite], referer: request.headers[.referer],
           // What a strange page has come by, a token, is of no use to it.
-          changesSomething: changesSomething(request) || request.headers[.authorization] != nil))
+          effect: request.headers[.authorization] != nil ? .change : effect(of: request)))
       response =
         request.method == .options ? Response(status: .noContent) : try await next(request, context)
     } catch {
@@ -34,12 +35,20 @@ struct DoorMiddleware: RouterMiddleware {
     return response
   }
 
-  private func changesSomething(_ request: Request) -> Bool {
+  /// What costs work to answer, below these paths: the pages' own files and what is watched are not among them.
+  private static let workPaths = ["/api/v1/", "/listen/", "/artwork", "/stream/"]
+  private static let descriptionPath = "/api/v1/openapi.yaml"
+
+  private func effect(of request: Request) -> RequestGuard.Effect {
+    let path = request.uri.path
     switch request.method {
     // A refused WebSocket comes here as a plain GET, and is to be told the same reason.
-    case .get: request.uri.path == "/ws"
-    case .head, .options: false
-    default: true
+    case .get where path == "/ws": return .change
+    case .get, .head:
+      let isWork = path != Self.descriptionPath && Self.workPaths.contains { path.hasPrefix($0) }
+      return isWork ? .work : .none
+    case .options: return .none
+    default: return .change
     }
   }
 
@@ -98,4 +107,9 @@ extension Response {
       status: status, headers: [.contentType: "application/json", .cacheControl: "no-store"],
       body: .init(byteBuffer: ByteBuffer(bytes: bytes)))
   }
+}
+
+extension HTTPField.Name {
+  /// Fetch Metadata Request Headers (W3C), section 2.4.
+  fileprivate static let secFetchSite = Self("Sec-Fetch-Site")!
 }

@@ -131,7 +131,8 @@ struct RouterChildChannel: ServerChildChannel, HTTPChannelHandler {
       try requestGuard.check(
         RequestGuard.Subject(
           host: head.headers.first(name: "Host"), origin: head.headers.first(name: "Origin"),
-          changesSomething: true))
+          fetchSite: head.headers.first(name: "Sec-Fetch-Site"),
+          referer: head.headers.first(name: "Referer"), effect: .change))
     } catch {
       throw Refusal(error)
     }

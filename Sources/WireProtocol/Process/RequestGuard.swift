@@ -7,14 +7,32 @@ public struct RequestGuard: Sendable {
     public var host: String?
     /// nil where there is none, which bots and players have not.
     public var origin: String?
-    /// POST, DELETE and WebSockets; reading is kept from foreign pages by the browser.
-    public var changesSomething: Bool
+    /// `Sec-Fetch-Site`: what a browser says of who made it ask; nil where there is none.
+    public var fetchSite: String?
+    /// The page that made a browser ask, where it says so.
+    public var referer: String?
+    /// What the request does.
+    public var effect: Effect
 
-    public init(host: String?, origin: String?, changesSomething: Bool) {
+    public init(
+      host: String?, origin: String?, fetchSite: String? = nil, referer: String? = nil, effect: Effect
+    ) {
       self.host = host
       self.origin = origin
-      self.changesSomething = changesSomething
+      self.fetchSite = fetchSite
+      self.referer = referer
+      self.effect = effect
     }
+  }
+
+  /// What a request does to us, by which a foreign page may make it or not.
+  public enum Effect: Sendable {
+    /// Nothing: a browser keeps the answer from a foreign page.
+    case none
+    /// It is answered at a cost, as a GET that opens a source, is: a foreign page needs no answer for that.
+    case work
+    /// POST, DELETE and WebSockets.
+    case change
   }
 
   private let bindHost: String
@@ -28,16 +46,38 @@ public struct RequestGuard: Sendable {
   }
 
   public func check(_ subject: Subject) throws(ErrorReport) {
-    if let host = subject.host, !isOurs(host.lowercased()) {
-      throw ErrorReport(
-        .forbidden, "the Host \(host.debugDescription) is not one of this server",
-        hint: "start it with --allow-host \(Self.split(host.lowercased()).name)", stage: .command)
+    if let text = subject.host {
+      guard let host = HostAndPort(text) else {
+        throw ErrorReport(
+          .forbidden, "the Host \(text.prefix(200).debugDescription) is no host with or without a port",
+          stage: .command)
+      }
+      guard isOurs(host) else {
+        throw ErrorReport(
+          .forbidden, "the Host \(text.debugDescription) is not one of this server",
+          hint: "start it with --allow-host \(host.host)", stage: .command)
+      }
     }
-    if subject.changesSomething, let origin = subject.origin, !allows(origin, host: subject.host) {
+    if subject.effect == .change, let origin = subject.origin, !allows(origin, host: subject.host) {
       throw ErrorReport(
         .forbidden, "a page of \(origin.debugDescription) may not command this server",
         hint: "start it with --allow-origin \(origin)", stage: .command)
     }
+    if subject.effect != .none, subject.fetchSite?.lowercased() == "cross-site", !isListed(subject) {
+      throw ErrorReport(
+        .forbidden, "a page of another site may not make a browser ask this",
+        hint: "open the address itself, or start the server with --allow-origin and the page's origin",
+        stage: .command)
+    }
+  }
+
+  /// Whether the page that made a browser ask is a listed one: an element such as `<audio>` names it in `Referer` alone,
+  /// which no page can make another's.
+  private func isListed(_ subject: Subject) -> Bool {
+    if let origin = subject.origin { return isListed(origin: origin) }
+    guard let referer = subject.referer, let scheme = referer.firstRange(of: "://") else { return false }
+    let host = referer[scheme.upperBound...].prefix { !"/?#".contains($0) }
+    return isListed(origin: String(referer[..<scheme.upperBound]) + host)
   }
 
   /// Whether a page of another address may read and command: it must be listed.
@@ -47,39 +87,23 @@ public struct RequestGuard: Sendable {
 
   private func allows(_ origin: String, host: String?) -> Bool {
     if isListed(origin: origin) { return true }
-    guard let host, let separator = origin.firstRange(of: "://") else { return false }
-    let port = origin[..<separator.lowerBound].lowercased() == "https" ? "443" : "80"
-    let theirs = Self.split(origin[separator.upperBound...].lowercased())
-    let ours = Self.split(host.lowercased())
-    return theirs.name == ours.name && (theirs.port ?? port) == (ours.port ?? port)
+    guard let host, let ours = HostAndPort(host), let separator = origin.firstRange(of: "://"),
+      let theirs = HostAndPort(String(origin[separator.upperBound...]))
+    else { return false }
+    let port: UInt16 = origin[..<separator.lowerBound].lowercased() == "https" ? 443 : 80
+    return theirs.host == ours.host && (theirs.port ?? port) == (ours.port ?? port)
   }
 
-  private func isOurs(_ host: String) -> Bool {
-    let name = Self.split(host).name
+  private func isOurs(_ host: HostAndPort) -> Bool {
     // A name of a stranger's can be pointed at us, a bare address cannot.
-    return Self.isLoopback(name) || Self.isAddress(name) || name == bindHost || allowedHosts.contains(name)
-      || allowedHosts.contains(host)
+    host.isAddress || Self.isLoopback(host.host) || host.host == bindHost || allowedHosts.contains(host.host)
+      || host.port.map { allowedHosts.contains("\(host.host):\($0)") } ?? false
   }
 
   public static func isLoopback(_ name: String) -> Bool {
     if name == "localhost" || name.hasSuffix(".localhost") || name == "::1" { return true }
     let parts = name.split(separator: ".", omittingEmptySubsequences: false)
     return parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8($0) != nil }
-  }
-
-  private static func isAddress(_ name: String) -> Bool {
-    let parts = name.split(separator: ".", omittingEmptySubsequences: false)
-    return name.contains(":") || parts.count == 4 && parts.allSatisfy { UInt8($0) != nil }
-  }
-
-  /// Splits `host:port` and `[v6]:port`.
-  private static func split(_ authority: String) -> (name: String, port: String?) {
-    if authority.hasPrefix("["), let end = authority.firstIndex(of: "]") {
-      let rest = authority[authority.index(after: end)...]
-      return (withoutBrackets(String(authority[...end])), rest.isEmpty ? nil : String(rest.dropFirst()))
-    }
-    guard let colon = authority.lastIndex(of: ":") else { return (authority, nil) }
-    return (String(authority[..<colon]), String(authority[authority.index(after: colon)...]))
   }
 
   private static func withoutBrackets(_ host: String) -> String {

@@ -15,6 +15,7 @@ static const int antiphon_averror_exit = AVERROR_EXIT;
 static const int antiphon_averror_invaliddata = AVERROR_INVALIDDATA;
 static const int antiphon_averror_einval = AVERROR(EINVAL);
 static const int antiphon_averror_eio = AVERROR(EIO);
+static const int antiphon_averror_enomem = AVERROR(ENOMEM);
 static const int antiphon_averror_eperm = AVERROR(EPERM);
 static const int64_t antiphon_av_nopts = AV_NOPTS_VALUE;
 

@@ -48,6 +48,8 @@ static inline long antiphon_set_thread_niceness(int niceness) {
   const int process = 0;  // PRIO_PROCESS; with a thread's number, that thread.
   return syscall(SYS_setpriority, process, syscall(SYS_gettid), niceness);
 }
+static inline void antiphon_put_thread_last(int thread) { syscall(SYS_setpriority, 0, thread, 19); }
+static inline int antiphon_thread_id(void) { return (int)syscall(SYS_gettid); }
 // Lets the calling thread go before all ordinary ones: round robin among real-time threads, or a better
 // niceness where that is not allowed, or neither. (sched(7); the kernel keeps 5 % of a core for others.)
 static inline void antiphon_go_first(void) {

@@ -1,0 +1,79 @@
+import WireProtocol
+
+/// What is asked before everything that libavformat reads: whether it is still wanted, whether another needs the CPU
+/// more, and, while a source is being opened, whether that takes more than any real file does.
+final class ReadWatch {
+  /// Of the thread's CPU time, to open a source: an index of a million entries takes a twentieth.
+  static let openingCPUNanoseconds: UInt64 = 2_000_000_000
+  /// Bytes read to open a source: a tag with a large cover, an index at the end, and what is probed.
+  static let openingByteCount = 64 << 20
+  /// What is given at a time to what is being opened, so that the questions are asked often.
+  static let openingPieceByteCount = 4_096
+  /// Of the CPU time, for a tag before the sound: one with a cover of 10 MB takes a tenth. libav's time for a tag's
+  /// frames grows with the square of their number.
+  static let tagCPUNanoseconds: UInt64 = 100_000_000
+
+  /// Of memory, what libav may take to open a source.
+  static let openingMemoryByteCount = 256 << 20
+
+  private let isCancelled: () -> Bool
+  private let share: () -> Void
+  private let startCPUNanoseconds = EngineThread.cpuNanoseconds
+  private var byteCount = 0
+  /// What the process grew by while libav worked on this source: no other's growth, but for what falls into those
+  /// milliseconds.
+  private var grownByteCount = 0
+  private var residentByteCount = ResidentMemory.byteCount
+  private(set) var isOpening = true
+
+  /// - Parameters:
+  ///   - isCancelled: whether nobody waits for the source any more.
+  ///   - share: lets others have the CPU.
+  init(isCancelled: @escaping () -> Bool = { false }, share: @escaping () -> Void = {}) {
+    self.isCancelled = isCancelled
+    self.share = share
+  }
+
+  /// The source is open: from now on it may take as long as it lasts.
+  func becomeOpen() { isOpening = false }
+
+  var hasUsedTagTime: Bool { isOpening && usedCPUNanoseconds > Self.tagCPUNanoseconds }
+
+  /// Reading begins: until `endRead` it is no work of libav's.
+  func beginRead() throws(ErrorReport) {
+    if isOpening { grownByteCount += ResidentMemory.byteCount - residentByteCount }
+    try check()
+  }
+
+  func endRead(byteCount: Int) {
+    self.byteCount += byteCount
+    if isOpening { residentByteCount = ResidentMemory.byteCount }
+  }
+
+  /// - Throws: `superseded`; `source_timeout` or `source_too_large` where opening takes more than it may.
+  func check() throws(ErrorReport) {
+    guard !isCancelled() else { throw .superseded }
+    if isOpening {
+      guard usedCPUNanoseconds < Self.openingCPUNanoseconds else {
+        throw ErrorReport(
+          .sourceTimeout,
+          "the source's header takes more than \(Self.openingCPUNanoseconds / 1_000_000_000) s of CPU time to read",
+          hint: "its tags or its index have too many entries: make them fewer", stage: .probe)
+      }
+      guard byteCount < Self.openingByteCount else {
+        throw ErrorReport(
+          .sourceTooLarge, "the source's header is over \(Self.openingByteCount) bytes",
+          hint: "make its tags or its pictures smaller", stage: .probe)
+      }
+      guard grownByteCount < Self.openingMemoryByteCount else {
+        throw ErrorReport(
+          .sourceTooLarge,
+          "the source's header takes more than \(Self.openingMemoryByteCount) bytes of memory",
+          hint: "its tags or its index have too many entries: make them fewer", stage: .probe)
+      }
+    }
+    share()
+  }
+
+  private var usedCPUNanoseconds: UInt64 { EngineThread.cpuNanoseconds - startCPUNanoseconds }
+}
