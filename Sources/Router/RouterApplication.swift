@@ -40,6 +40,12 @@ package struct RouterApplication: Service {
   /// Runs until the graceful shutdown or cancellation of the group it runs in.
   package func run() async throws {
     let loops = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    loops.next().execute { [logger] in
+      // Every packet goes through this thread.
+      if !ThreadPriority.goAhead() {
+        logger.debug("the packet loop has an ordinary thread's priority: LimitNICE would allow more")
+      }
+    }
     do {
       try await serve(on: loops)
       try await loops.shutdownGracefully()

@@ -120,8 +120,8 @@ private final class Pipe {
 
   @Test func `an answer reaches its asker alone, in order`() throws {
     var batch = try batch("a", packets: 1)
-    batch.append(EngineEvent(.dropped(count: 7)), to: RouterConnection.ID(number: 2))
-    batch.append(EngineEvent(.paused(positionMilliseconds: 0)), to: me)
+    batch.append(answer: EngineEvent(.dropped(count: 7)), to: RouterConnection.ID(number: 2))
+    batch.append(answer: EngineEvent(.paused(positionMilliseconds: 0)), to: me)
     var outbox = RouterOutbox()
     let pipe = Pipe()
     pipe.allowance = .max
@@ -142,5 +142,138 @@ private final class Pipe {
       if result == .failed { break }
     }
     #expect(result == .failed)
+  }
+
+  // MARK: Answers
+
+  private func listing(byteCount: Int) -> AnswerLine {
+    let path = String(repeating: "x", count: byteCount)
+    return AnswerLine(EngineEvent(.media(MediaListing(path: path, entries: [], truncated: false))))
+  }
+
+  /// What a router reads, as `type request_id`.
+  private func answers(_ bytes: [UInt8]) throws -> [String] {
+    var decoder = MessageDecoder()
+    decoder.append(bytes)
+    var seen: [String] = []
+    while let message = try decoder.next() {
+      guard case .event(let json) = message else { continue }
+      let event = try EngineEvent.decode(json)
+      if case .error(let report) = event.body { #expect(report.code == .overloaded) }
+      seen.append("\(event.body.name) \(event.requestID ?? "-")")
+    }
+    return seen
+  }
+
+  @Test func `a flood of answers is answered by refusals, each once, and closes nothing`() throws {
+    var outbox = RouterOutbox()
+    let pipe = Pipe()
+    let line = listing(byteCount: 60_000)
+    let fitting = RouterOutbox.answerByteLimit / 61_000
+    for number in 0..<1_000 {
+      var batch = MessageBatch()
+      batch.append(aside: line, to: me, requestID: "r\(number)")
+      let result = outbox.send(batch, to: me, nowNanoseconds: 0, write: pipe.write)
+      #expect(result == .blocked)
+    }
+    #expect(outbox.isBehind)
+    #expect(outbox.byteCount < RouterOutbox.answerByteLimit + 1_000 * 400)
+    pipe.allowance = .max
+    #expect(outbox.flush(write: pipe.write) == .drained)
+    let seen = try answers(pipe.taken)
+    #expect(Set(seen.map { $0.split(separator: " ")[1] }).count == 1_000 && seen.count == 1_000)
+    let whole = seen.filter { $0.hasPrefix("media") }
+    #expect(whole == (0..<whole.count).map { "media r\($0)" })
+    #expect(whole.count >= fitting)
+    #expect(!outbox.isBehind && outbox.takeLostAnswerCount() == 0)
+    // There is room again.
+    var batch = MessageBatch()
+    batch.append(aside: line, to: me, requestID: "again")
+    pipe.taken = []
+    #expect(outbox.send(batch, to: me, nowNanoseconds: 0, write: pipe.write) == .drained)
+    #expect(try answers(pipe.taken) == ["media again"])
+  }
+
+  @Test func `refusals are bounded too, and what is not said is counted`() throws {
+    var outbox = RouterOutbox()
+    let pipe = Pipe()
+    let line = listing(byteCount: 1_000_000)
+    for number in 0..<RouterOutbox.refusalCountLimit + 10 {
+      var batch = MessageBatch()
+      batch.append(aside: line, to: me, requestID: "r\(number)")
+      #expect(outbox.send(batch, to: me, nowNanoseconds: 0, write: pipe.write) == .blocked)
+    }
+    pipe.allowance = .max
+    #expect(outbox.flush(write: pipe.write) == .drained)
+    #expect(try answers(pipe.taken).count == RouterOutbox.refusalCountLimit + 4)
+    #expect(outbox.takeLostAnswerCount() == 6)
+  }
+
+  @Test func `audio and events go before listings, also past one that is half sent`() throws {
+    var outbox = RouterOutbox()
+    let pipe = Pipe()
+    var listings = MessageBatch()
+    for number in 0..<5 {
+      listings.append(aside: listing(byteCount: 50_000), to: me, requestID: "r\(number)")
+    }
+    pipe.allowance = 20_000
+    #expect(outbox.send(listings, to: me, nowNanoseconds: 0, write: pipe.write) == .blocked)
+    #expect(
+      outbox.send(try batch("a", packets: 2, event: true), to: me, nowNanoseconds: 0, write: pipe.write)
+        == .blocked)
+    pipe.allowance = .max
+    #expect(outbox.flush(write: pipe.write) == .drained)
+    #expect(try decode(pipe.taken) == ["media", "a", "a", "paused", "media", "media", "media", "media"])
+  }
+
+  @Test func `answers and audio cut off at any byte go on at the next one`() throws {
+    var batch = try batch("a", packets: 2)
+    batch.append(answer: EngineEvent(.paused(positionMilliseconds: 1), requestID: "1"), to: me)
+    batch.append(aside: listing(byteCount: 10), to: me, requestID: "2")
+    for cut in 0...batch.bytes.count {
+      var outbox = RouterOutbox()
+      let pipe = Pipe()
+      pipe.allowance = cut
+      _ = outbox.send(batch, to: me, nowNanoseconds: 0, write: pipe.write)
+      pipe.allowance = .max
+      #expect(outbox.flush(write: pipe.write) == .drained)
+      #expect(pipe.taken == batch.bytes, "cut at \(cut)")
+    }
+  }
+
+  @Test func `a refusal names its session, and any request_id`() throws {
+    var outbox = RouterOutbox()
+    let pipe = Pipe()
+    let session = try SessionID("a")
+    let requestID = "\"\\\u{1}\n\u{7f}é𝄞"
+    var batch = MessageBatch()
+    let summary = String(repeating: "x", count: RouterOutbox.answerByteLimit)
+    let why = EngineEvent.Body.why(Diagnosis(state: .idle, summary: summary))
+    batch.append(answer: EngineEvent(why, sessionID: session, requestID: requestID), to: me)
+    #expect(outbox.send(batch, to: me, nowNanoseconds: 0, write: pipe.write) == .blocked)
+    pipe.allowance = .max
+    #expect(outbox.flush(write: pipe.write) == .drained)
+    let event = try EngineEvent.decode(pipe.taken.dropLast())
+    #expect(event.sessionID == session && event.requestID == requestID)
+    guard case .error(let report) = event.body else {
+      Issue.record("\(event)")
+      return
+    }
+    #expect(report.code == .overloaded)
+  }
+
+  @Test func `a restart of the schedule is written by hand as any event is`() throws {
+    var batch = MessageBatch()
+    let session = try SessionID("aZ09._:-")
+    for anchor in [
+      EngineEvent.Anchor(positionMilliseconds: 0, dueNanoseconds: 0),
+      EngineEvent.Anchor(positionMilliseconds: 86_400_020, dueNanoseconds: .max),
+    ] {
+      batch.removeAll()
+      batch.append(rebased: anchor, of: session)
+      #expect(batch.bytes.last == UInt8(ascii: "\n"))
+      #expect(
+        try EngineEvent.decode(batch.bytes.dropLast()) == EngineEvent(.rebased(anchor), sessionID: session))
+    }
   }
 }

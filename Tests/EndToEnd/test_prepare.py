@@ -8,8 +8,10 @@ import pytest
 from analysis import level_db, tone_level_db
 from client import listen, request
 from inbox import assert_unbroken
-from media import FLAC, MP3_CBR, OGG_OPUS, tone_clip
+from media import FLAC, MP3_CBR, OGG_OPUS, glides_clip, tone_clip
 from opus import FRAME, decode
+from processes import Antiphon
+from signals import Glides
 
 FIRST = {"passthrough": tone_clip(440, 2, OGG_OPUS), "transcoded": tone_clip(440, 2, FLAC)}
 SECOND = {"passthrough": tone_clip(880, 2, OGG_OPUS), "transcoded": tone_clip(880, 2, MP3_CBR)}
@@ -134,3 +136,25 @@ async def test_prepare_over_rest(antiphon, media, new_session):
         )
         assert played.status == 200 and prepared.status == 200 and prepared.body["type"] == "prepared", prepared
         await asyncio.gather(request("POST", f"{base}/stop"))
+
+
+async def test_what_is_prepared_is_kept_for_who_waits(media, tmp_path, new_session):
+    """Of a timeline that is not cached, what its listener has played is freed, but not what another waits for."""
+    first, second = tone_clip(440, 10, FLAC), glides_clip("prepared-glides", Glides(40), FLAC)
+    media.make(first, second)
+    options = ("--cache-bytes", "0", "--read-ahead-ms", "1000")
+    with Antiphon(tmp_path, media.root, engine_options=options) as antiphon:
+        async with (
+            listen(antiphon.router.url, new_session()) as ahead,
+            listen(antiphon.router.url, new_session()) as waiting,
+        ):
+            await waiting.play(first.url)
+            await ahead.play(second.url)
+            await waiting.command("prepare", url=second.url)
+            ended = await waiting.wait_event("ended")
+            playing = await waiting.wait_event("playing", since=waiting.index(ended))
+            packets = (await waiting.wait_packets(50, since=waiting.index(playing)))[:50]
+            assert playing["position_ms"] == 0 and packets[0].position_ms == 0, (playing, packets[0])
+            # What freed the packets that both played from was the other, which is far ahead.
+            assert len(ahead.packets()) > 400
+            assert [packet.audio for packet in packets] == [packet.audio for packet in ahead.packets()[:50]]

@@ -123,6 +123,25 @@ def test_each_runs_with_nothing_to_lose(installed):
     )
 
 
+def test_what_goes_first_may(installed):
+    """The threads that test_threads.py looks for, without a privilege and in their sandboxes."""
+    ahead = {}
+    for unit in SERVICES:
+        sandbox = re.findall(r"^((?:SystemCall|Restrict|NoNewPrivileges|DynamicUser).*)$", (UNITS / unit).read_text(), re.M)
+        properties = [f"--property={line}" for line in sandbox]
+        ordinary = ("chrt", "--other", "--reset-on-fork", "0", "true")
+        installed.run("systemd-run", "--quiet", "--wait", "--collect", *properties, *ordinary)
+        lines = installed.run("sh", "-c", f"cat /proc/{main_pid(installed, unit)}/task/*/stat").stdout.splitlines()
+        threads = [(line[line.index("(") + 1 : line.rindex(")")], line.rpartition(")")[2].split()) for line in lines]
+        # In a better niceness than libdispatch gives, or in real time.
+        ahead[unit] = {name for name, fields in threads if int(fields[16]) == -11 or int(fields[38]) == 2}
+    limits = installed.run("cat", f"/proc/{main_pid(installed, SERVICES[1])}/limits").stdout
+    if not re.search(r"^Max nice priority +31 ", limits, re.M):
+        pytest.skip("this container's systemd may not raise its units' limits (CAP_SYS_RESOURCE)")
+    assert ahead[SERVICES[0]] == {"pacer", "router-reader"}, ahead
+    assert [name[:7] for name in ahead[SERVICES[1]]] == ["NIO-ELT"], ahead
+
+
 @pytest.mark.parametrize("unit", SERVICES)
 def test_one_that_hangs_is_started_again(installed, unit):
     overrides = f"/etc/systemd/system/{unit}.d"

@@ -1,4 +1,6 @@
 import Dispatch
+import Glibc
+import Synchronization
 import WireProtocol
 
 /// Carries commands out, whichever door they came through: the socket or HTTP.
@@ -6,17 +8,19 @@ import WireProtocol
 /// What may take a while (finding a timeline, starting its production, listing a folder) happens here, off
 /// the pacer's thread; what changes a session is handed to the pacer.
 package final class CommandHandler: Sendable {
+  /// Moves at once: each begins a production, which takes longer than to ask for it.
+  private static let maximumWaitingMoves = 256
+
   private let pacer: Pacer
   private let timelines: TimelineStore
-  private let mediaRoot: MediaRoot?
   private let artwork: ArtworkReader
   private let resolver: QueryResolver
   private let renders: RenderService
   private let waiting = WaitingAnswers()
-  /// Listings, in order.
-  private let queue = DispatchQueue(label: "antiphon.control")
+  private let listings: MediaLister
   /// What moving sessions wait for: no slow folder holds it up.
   private let moves = DispatchQueue(label: "antiphon.moves")
+  private let waitingMoveCount = Atomic<Int>(0)
 
   package init(
     pacer: Pacer, timelines: TimelineStore, mediaRoot: MediaRoot?, resolver: QueryResolver,
@@ -24,16 +28,32 @@ package final class CommandHandler: Sendable {
   ) {
     self.pacer = pacer
     self.timelines = timelines
-    self.mediaRoot = mediaRoot
     artwork = ArtworkReader(mediaRoot: mediaRoot)
     self.resolver = resolver
     self.renders = renders
+    listings = MediaLister { (path) throws(ErrorReport) in
+      guard let mediaRoot else {
+        throw ErrorReport(
+          .sourceNotFound, "the engine has no media root", hint: "start it with --media-root", stage: .resolve
+        )
+      }
+      return try mediaRoot.list(path)
+    } answer: { [pacer] event, inquiries in
+      Self.answerAside(event, inquiries, pacer)
+    }
+  }
+
+  /// Blocks a thread that brings commands while as many wait as should: a router that sends faster than they are
+  /// carried out waits in its own socket.
+  func waitForRoom() {
+    pacer.waitForRoom()
+    while waitingMoveCount.load(ordering: .relaxed) >= Self.maximumWaitingMoves { usleep(1_000) }
   }
 
   /// Carries a command out; the answer goes to the asker as an event.
   func perform(_ action: EngineCommand.Action, for inquiry: Inquiry) {
     switch action {
-    case .media(let path): queue.async { [self] in list(path, for: inquiry) }
+    case .media(let path): listings.list(path, for: inquiry)
     case .session(let id, .play(let request)):
       acquire(id, request, for: inquiry) { .play($0) }
     case .session(let id, .prepare(let request)):
@@ -64,7 +84,9 @@ package final class CommandHandler: Sendable {
   package func acquireTimeline(
     for id: SessionID, moveNumber: UInt64, key: TrackKey, client: String?
   ) {
-    moves.async { [pacer, timelines] in
+    waitingMoveCount.add(1, ordering: .relaxed)
+    moves.async { [self] in
+      defer { waitingMoveCount.subtract(1, ordering: .relaxed) }
       let result = Result { () throws(ErrorReport) in
         try timelines.acquire(key, isContinuation: true, client: client)
       }
@@ -100,23 +122,6 @@ package final class CommandHandler: Sendable {
     pacer.post(.answer(EngineEvent(body), inquiry))
   }
 
-  private func list(_ path: String, for inquiry: Inquiry) {
-    let result = Result { () throws(ErrorReport) -> MediaListing in
-      guard let mediaRoot else {
-        throw ErrorReport(
-          .sourceNotFound, "the engine has no media root", hint: "start it with --media-root", stage: .resolve
-        )
-      }
-      return try mediaRoot.list(path)
-    }
-    let body: EngineEvent.Body =
-      switch result {
-      case .success(let listing): .media(listing)
-      case .failure(let report): .error(report)
-      }
-    answerAside(EngineEvent(body), inquiry)
-  }
-
   private func render(_ request: RenderRequest, for inquiry: Inquiry) {
     renders.render(request) { [self] result in
       switch result {
@@ -145,15 +150,19 @@ package final class CommandHandler: Sendable {
     }
   }
 
-  /// Answers what concerns no session. The event is put into words here: it may be large, and the pacer has
-  /// other things to do.
   private func answerAside(_ event: EngineEvent, _ inquiry: Inquiry) {
-    switch inquiry.asker {
-    case .closure(let answer): answer(event)
-    case .router(let connection):
-      var event = event
-      event.requestID = inquiry.requestID
-      pacer.post(.line(event.encodedLine(), connection))
+    Self.answerAside(event, [inquiry], pacer)
+  }
+
+  /// Answers what concerns no session. The event is put into words here, once for all: it may be large, and the
+  /// pacer has other things to do.
+  private static func answerAside(_ event: EngineEvent, _ inquiries: [Inquiry], _ pacer: Pacer) {
+    lazy var line = AnswerLine(event)
+    for inquiry in inquiries {
+      switch inquiry.asker {
+      case .closure(let answer): answer(event)
+      case .router(let connection): pacer.post(.aside(line, requestID: inquiry.requestID, connection))
+      }
     }
   }
 }

@@ -85,6 +85,9 @@ package struct EngineFigures: Sendable {
     text.counter(
       "antiphon_engine_cuts_without_fade_total", "Changes whose fade was not there in time",
       pacing.cutsWithoutFade)
+    text.counter(
+      "antiphon_engine_lost_answers_total", "Answers slow routers were neither given nor refused",
+      pacing.lostAnswers)
     text.gauge("antiphon_engine_routers", "Connected routers", [([:], pacing.connections)])
     text.gauge(
       "antiphon_engine_router_queue_bytes", "Bytes that slow routers have not taken yet",

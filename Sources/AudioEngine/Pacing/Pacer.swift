@@ -15,8 +15,8 @@ enum PacerMessage: Sendable {
   case command(SessionID, EngineCommand.SessionAction, Inquiry)
   /// An answer made elsewhere, to be sent in order.
   case answer(EngineEvent, Inquiry)
-  /// An answer that concerns no session, as a line.
-  case line([UInt8], RouterConnection.ID)
+  /// An answer that concerns no session.
+  case aside(AnswerLine, requestID: String?, RouterConnection.ID)
   /// For every router.
   case announce(EngineEvent)
   /// A timeline became ready, or failed.
@@ -27,7 +27,10 @@ enum PacerMessage: Sendable {
   case joined(SessionID, ObjectIdentifier, Result<Performing, ErrorReport>, Inquiry)
   /// The packets of a cut.
   case spliced(SessionID, cutNumber: UInt64, [[UInt8]])
+  /// Every live session is asked for.
   case inspect(@Sendable ([SessionSnapshot]) -> Void)
+  /// Whether it is there.
+  case ping(@Sendable () -> Void)
 }
 
 /// The one thread that keeps time: every 2 ms it takes the packet under the cursor of every session that is
@@ -57,7 +60,7 @@ package final class Pacer: Sendable {
   ) throws(ErrorReport) {
     try EngineThread.start(name: "pacer") { [self] in
       antiphon_set_exact_wakeups()
-      antiphon_go_first()
+      ThreadPriority.goFirst()
       let loop = PacerLoop(
         pacer: self, limits: limits, startedAtMilliseconds: startedAtMilliseconds,
         idleTimeoutNanoseconds: UInt64(idleTimeoutSeconds) * 1_000_000_000,
@@ -72,15 +75,14 @@ package final class Pacer: Sendable {
     _ = write(wakeDescriptor, &one, 8)
   }
 
-  /// Blocks a thread that brings commands while the pacer has as many as it should have: a router that
-  /// sends faster than they are carried out waits in its own socket.
+  /// Blocks a thread that brings commands while the pacer has as many as it should have.
   func waitForRoom() {
     while mailbox.withLock({ $0.count }) >= Self.maximumWaitingMessages { usleep(1_000) }
   }
 
   package func timelineChanged(_ timeline: Timeline) { post(.timelineChanged(timeline)) }
 
-  /// Every live session, as the pacer sees it between two rounds.
+  /// Every live session, each as the pacer sees it between two rounds.
   package func sessions() async -> [SessionSnapshot] {
     await withCheckedContinuation { continuation in
       post(.inspect { continuation.resume(returning: $0) })
@@ -91,7 +93,7 @@ package final class Pacer: Sendable {
   func answers(withinMilliseconds limit: Int) async -> Bool {
     await withCheckedContinuation { continuation in
       let answer = SingleAnswer<Bool> { continuation.resume(returning: $0) }
-      post(.inspect { _ in answer.give(true) })
+      post(.ping { answer.give(true) })
       DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(limit)) { answer.give(false) }
     }
   }
@@ -100,6 +102,9 @@ package final class Pacer: Sendable {
   func takeMessages(into spare: inout [PacerMessage]) {
     mailbox.withLock { swap(&$0, &spare) }
   }
+
+  /// Lets others have the core.
+  func rest(nanoseconds: UInt64) { usleep(UInt32(nanoseconds / 1_000)) }
 
   /// Blocks until a message arrives, a blocked connection can be written to, or the deadline.
   ///

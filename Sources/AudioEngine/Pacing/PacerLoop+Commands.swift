@@ -11,12 +11,14 @@ extension PacerLoop {
     case .command(let id, let action, let inquiry): perform(action, on: id, inquiry)
     case .answer(let event, let inquiry): answer(inquiry, event)
     case .announce(let event): batch.append(event)
-    case .line(let line, let connection): batch.append(line: line, to: connection)
+    case .aside(let line, let requestID, let connection):
+      batch.append(aside: line, to: connection, requestID: requestID)
     case .timelineChanged(let timeline): timelineChanged(timeline)
     case .timelineAcquired(let id, let number, let result): timelineAcquired(id, number, result)
     case .joined(let id, let timelineID, let result, let inquiry): joined(id, timelineID, result, inquiry)
     case .spliced(let id, let number, let packets): spliced(id, cutNumber: number, packets)
-    case .inspect(let body): body(sessions.values.map(snapshot))
+    case .inspect(let receiver): inspection.add(receiver)
+    case .ping(let answer): answer()
     }
   }
 
@@ -38,7 +40,7 @@ extension PacerLoop {
     case .router(let connection):
       var event = event
       event.requestID = inquiry.requestID
-      batch.append(event, to: connection)
+      batch.append(answer: event, to: connection)
     }
   }
 
@@ -83,6 +85,8 @@ extension PacerLoop {
   func begin(_ play: NewPlay) {
     let session = Session(play)
     sessions[play.id] = session
+    extractingCount += 1
+    expect(play.lease, play.id)
     emit(.extracting(url: play.request.url, tag: play.request.tag), play.id)
     advanceOpening(session)
   }
@@ -91,6 +95,7 @@ extension PacerLoop {
   func end(_ session: Session, _ reason: EngineEvent.EndReason, answering inquiry: Inquiry? = nil) {
     stopStreaming(session)
     sessions[session.id] = nil
+    if case .extracting = session.machine.state { extractingCount -= 1 }
     let report = ErrorReport(
       .superseded, "the session ended (\(reason.rawValue)) before this was done", stage: .command)
     let waiting = [
@@ -108,10 +113,28 @@ extension PacerLoop {
   // MARK: Opening
 
   private func timelineChanged(_ timeline: Timeline) {
-    for session in sessions.values {
+    for id in expecting[ObjectIdentifier(timeline)] ?? [] {
+      guard let session = sessions[id] else { continue }
       if session.lease.timeline === timeline { advanceOpening(session) }
       if session.pending?.lease?.timeline === timeline { advanceMove(session) }
       if session.next?.play.lease.timeline === timeline { advanceNext(session) }
+    }
+  }
+
+  /// A session waits for what becomes of a timeline: of many sessions, the few that do are found by it.
+  func expect(_ lease: TimelineLease, _ id: SessionID) {
+    let timeline = lease.timeline
+    guard timeline.phase == .opening || timeline.phase == .producing else { return }
+    expecting[ObjectIdentifier(timeline), default: []].insert(id)
+  }
+
+  /// Forgets those that no longer wait.
+  func renewExpectations() {
+    expecting.removeAll(keepingCapacity: true)
+    for session in sessions.values {
+      if case .extracting = session.machine.state { expect(session.lease, session.id) }
+      if let lease = session.pending?.lease { expect(lease, session.id) }
+      if let next = session.next, next.inquiry != nil { expect(next.play.lease, session.id) }
     }
   }
 
@@ -137,6 +160,7 @@ extension PacerLoop {
       .ready(ready(session.request, track, timeline, asked: session.playInquiry)), session.id,
       answering: session.playInquiry)
     session.playInquiry = nil
+    extractingCount -= 1
     guard session.machine.becomeReady() else { return pause(session, nil) }
     // What begins at the source's own beginning needs no fade, and what follows another track has no time.
     guard session.request.startMilliseconds > 0, joiningTick == nil else {
@@ -236,15 +260,5 @@ extension PacerLoop {
     session.pausedSinceNanoseconds = nil
     startStreaming(session)
     emit(.resumed(anchor(session)), session.id, answering: inquiry)
-  }
-
-  // MARK: Figures
-
-  func updateSessionCounts() {
-    pacer.statistics.update {
-      $0.streaming = streamingCount
-      $0.extracting = sessions.values.count { if case .extracting = $0.machine.state { true } else { false } }
-      $0.paused = sessions.count - $0.streaming - $0.extracting
-    }
   }
 }

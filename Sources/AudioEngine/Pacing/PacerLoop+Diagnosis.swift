@@ -44,7 +44,7 @@ extension PacerLoop {
       return "It waits for its source, which has sent nothing to play for \(seconds(since: since))\(what)."
     }
     if session.volume == 0 { return "It plays at volume 0." }
-    if linkCount == 0 { return "It plays, and no Router is connected that could hear it." }
+    if links.isEmpty { return "It plays, and no Router is connected that could hear it." }
     return "It plays: its packets go out. Where nothing is heard, the listener's own side is silent."
   }
 

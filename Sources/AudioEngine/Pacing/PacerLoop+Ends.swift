@@ -90,6 +90,7 @@ extension PacerLoop {
     let next = NewPlay(
       id: play.id, request: play.request, source: play.source, lease: play.lease, inquiry: nil)
     session.next = PreparedTrack(play: next, number: moveCount, inquiry: inquiry)
+    expect(next.lease, play.id)
     advanceNext(session)
   }
 
@@ -111,16 +112,22 @@ extension PacerLoop {
     }
   }
 
-  /// The session's volume is the next track's too: it is asked for anew, and until it is there the old one stays.
+  /// The session's volume is the next track's too.
   func prepareNextAgain(_ session: Session) {
     guard let next = session.next, next.play.request.volume != session.volume else { return }
+    acquireNextAgain(session, volume: session.volume)
+  }
+
+  /// Asks for the timeline of the track that follows: until it is there the old one stays.
+  func acquireNextAgain(_ session: Session, volume: Double) {
+    guard let next = session.next else { return }
     moveCount += 1
     session.next?.number = moveCount
     let request = next.play.request
     acquireTimeline(
       session.id, moveCount,
       TrackKey(
-        source: next.play.source, startMilliseconds: request.startMilliseconds, volume: session.volume,
+        source: next.play.source, startMilliseconds: request.startMilliseconds, volume: volume,
         bitrateKilobits: request.bitrateKilobits),
       next.play.lease.timeline.client)
   }
@@ -132,6 +139,7 @@ extension PacerLoop {
     request.volume = lease.timeline.key.volume
     session.next?.play = NewPlay(
       id: session.id, request: request, source: next.play.source, lease: lease, inquiry: nil)
+    expect(lease, session.id)
     advanceNext(session)
   }
 

@@ -98,6 +98,7 @@ extension PacerLoop {
     switch result {
     case .success(let lease):
       session.pending?.lease = lease
+      expect(lease, id)
       advanceMove(session)
     case .failure(let report): failMove(session, report)
     }

@@ -5,45 +5,41 @@ import WireProtocol
 ///
 /// Made on that thread and never seen by another. `+Commands` holds what messages do to sessions.
 final class PacerLoop {
-  /// One connection and what it has not taken yet.
-  private struct Link {
-    let connection: RouterConnection
-    var outbox = RouterOutbox()
-    /// Sessions that `hello` had no room for and that it is still to be told of.
-    var unlisted: ArraySlice<SessionID>
-  }
-
   private static let stuckNanoseconds: UInt64 = 10_000_000_000
-  private static let sessionsListedARound = 32
   /// How late a session may begin, in ticks, to share a round, and with how many at most.
   private static let shareableTicks: UInt64 = 5
   private static let shareableSessions = 64
-  private static let messagesBetweenTicks = 32
+  /// Bytes put together before they are handed over though no packet is due: what a flood of commands is answered
+  /// with takes no more memory than this.
+  private static let flushByteCount = 1 << 20
   private static let cleanUpIntervalNanoseconds: UInt64 = 1_000_000_000
-  /// Packets kept behind the last session of a timeline that will not be cached: seeking back within
-  /// 5 s needs no new production.
-  private static let packetsKeptBehind = 250
 
   let pacer: Pacer
   let limits: Hello.Limits
   let acquireTimeline: @Sendable (SessionID, UInt64, TrackKey, _ client: String?) -> Void
   let splicer = Splicer()
-  private let startedAtMilliseconds: Int
+  let startedAtMilliseconds: Int
   private let idleTimeoutNanoseconds: UInt64
 
   var sessions: [SessionID: Session] = [:]
+  /// Sessions by the timeline they wait for, and perhaps some that no longer do.
+  var expecting: [ObjectIdentifier: Set<SessionID>] = [:]
   private(set) var schedule = Schedule(nowNanoseconds: MonotonicClock.nowNanoseconds)
   /// Streaming sessions by the phase of their ticks.
   private var phases = [[Session]](repeating: [], count: Int(Schedule.ticksPerPacket))
   private(set) var streamingCount = 0
+  var extractingCount = 0
   var batch = MessageBatch()
-  private var links: [Link] = []
-  var linkCount: Int { links.count }
+  var links: [Link] = []
+  var inspection = Inspection()
   private var messages: [PacerMessage] = []
   private var pollDescriptors = [pollfd()]
   private var packetCount = 0
   private var underrunCount = 0
-  private var routerQueueBytes = 0
+  private var rebaseCount = 0
+  var routerQueueBytes = 0
+  private var publishedCounts = (0, 0, 0)
+  private var commandShare = CommandShare()
   private var nextCleanUpNanoseconds: UInt64 = 0
   /// Numbers the moves, so that a late answer of the store finds out that it is late.
   var moveCount: UInt64 = 0
@@ -67,32 +63,57 @@ final class PacerLoop {
   func run() -> Never {
     while true {
       pacer.takeMessages(into: &messages)
-      let now = MonotonicClock.nowNanoseconds
-      if streamingCount == 0 { schedule.catchUpIdle(nowNanoseconds: now) }
-      if !messages.isEmpty {
-        for (index, message) in messages.enumerated() {
-          handle(message)
-          // Many commands at once make nobody's packet late.
-          if index % Self.messagesBetweenTicks == Self.messagesBetweenTicks - 1 { runDueTicks() }
-        }
-        messages.removeAll(keepingCapacity: true)
-        updateSessionCounts()
-      }
-      runDueTicks()
-      listSessions()
-      cleanUpIfDue(now)
-      flush()
+      for message in messages { handleInTurn(message) }
+      messages.removeAll(keepingCapacity: true)
+      runRound()
       wait()
     }
   }
 
   // MARK: Rounds
 
+  /// Many commands at once make nobody's packet late, neither here nor at a router: what is due goes out before the
+  /// next one.
+  private func handleInTurn(_ message: PacerMessage) {
+    let start = MonotonicClock.nowNanoseconds
+    if streamingCount == 0 { schedule.catchUpIdle(nowNanoseconds: start) }
+    handle(message)
+    var now = MonotonicClock.nowNanoseconds
+    commandShare.spend(from: start, to: now)
+    if isRoundDue(now) { runRound() }
+    while streamingCount > 0 {
+      now = MonotonicClock.nowNanoseconds
+      let rest = commandShare.restNanoseconds(now: now)
+      guard rest > 0 else { return }
+      let due = schedule.time(of: schedule.nextTick)
+      pacer.rest(nanoseconds: min(rest, due > now ? due - now : 0))
+      runRound()
+    }
+  }
+
+  /// Whether something is to be sent now, whatever else there is to do.
+  private func isRoundDue(_ now: UInt64) -> Bool {
+    if batch.bytes.count >= Self.flushByteCount { return true }
+    return streamingCount > 0 && schedule.time(of: schedule.nextTick) <= now
+  }
+
+  private func runRound() {
+    runDueTicks()
+    listSessions()
+    inspection.advance(sessions, snapshot)
+    cleanUpIfDue(MonotonicClock.nowNanoseconds)
+    flush()
+    updateSessionCounts()
+  }
+
   private func runDueTicks() {
     guard streamingCount > 0 else { return }
     let now = MonotonicClock.nowNanoseconds
     skipEmptyTicks()
-    if schedule.rebaseIfStalled(nowNanoseconds: now) { announceRebase() }
+    if schedule.rebaseIfStalled(nowNanoseconds: now) {
+      rebaseCount += 1
+      pacer.statistics.update { $0.rebases += 1 }
+    }
     var lateness: UInt64?
     while streamingCount > 0, schedule.time(of: schedule.nextTick) <= now {
       lateness = lateness ?? now - schedule.time(of: schedule.nextTick)
@@ -119,6 +140,7 @@ final class PacerLoop {
   private func runTick(_ tick: UInt64, now: UInt64) {
     // A session that ends leaves its phase while this goes through a copy of it.
     for session in phases[Schedule.phase(of: tick)] where session.nextTick == tick {
+      if session.rebaseCount != rebaseCount { announceRebase(session) }
       if session.pending != nil { advanceMove(session) }
       performDueCut(session)
       if session.nextTick == tick { send(session, now: now) }
@@ -183,9 +205,12 @@ final class PacerLoop {
     }
   }
 
-  private func announceRebase() {
-    for session in phases.joined() { emit(.rebased(anchor(session)), session.id) }
-    pacer.statistics.update { $0.rebases += 1 }
+  /// The schedule was restarted since the session's last packet. Each session says so just before its next one, so
+  /// that with many of them it takes as many rounds, and no second restart.
+  private func announceRebase(_ session: Session) {
+    session.rebaseCount = rebaseCount
+    // One that has nothing to send says when it has.
+    if session.bufferingSinceNanoseconds == nil { batch.append(rebased: anchor(session), of: session.id) }
   }
 
   // MARK: The schedule's sessions
@@ -199,6 +224,7 @@ final class PacerLoop {
 
   /// The session's first packet goes out within the next 20 ms, mostly within 10 ms.
   func startStreaming(_ session: Session) {
+    session.rebaseCount = rebaseCount
     let tick = joiningTick ?? startTick(from: session.earliestTick)
     schedule.include(tick)
     session.nextTick = tick
@@ -228,64 +254,6 @@ final class PacerLoop {
     streamingCount -= 1
   }
 
-  // MARK: Connections
-
-  func connect(_ connection: RouterConnection) {
-    // What has been put together so far was before it came: its first message is hello.
-    flush()
-    let ids = Array(sessions.keys)
-    links.append(Link(connection: connection, unlisted: ids.dropFirst(WireLimits.maximumHelloSessions)))
-    let hello = Hello(
-      startedAtMilliseconds: startedAtMilliseconds, nowNanoseconds: MonotonicClock.nowNanoseconds,
-      limits: limits,
-      sessions: ids.prefix(WireLimits.maximumHelloSessions).compactMap { sessions[$0].map(snapshot) })
-    batch.append(EngineEvent(.hello(hello)), to: connection.id)
-    pacer.statistics.update { $0.connections = links.count }
-  }
-
-  /// Tells new connections of further sessions, a few a round, so that nobody's packet is late for it.
-  private func listSessions() {
-    for index in links.indices where !links[index].unlisted.isEmpty {
-      for id in links[index].unlisted.prefix(Self.sessionsListedARound) {
-        guard let session = sessions[id] else { continue }
-        batch.append(
-          EngineEvent(.status(snapshot(session)), sessionID: id), to: links[index].connection.id)
-      }
-      links[index].unlisted = links[index].unlisted.dropFirst(Self.sessionsListedARound)
-    }
-  }
-
-  func disconnect(_ id: RouterConnection.ID) {
-    guard let index = links.firstIndex(where: { $0.connection.id == id }) else { return }
-    links[index].connection.disconnect()
-    links.remove(at: index)
-    pacer.statistics.update { $0.connections = links.count }
-  }
-
-  private func flush() {
-    var failed: [RouterConnection.ID] = []
-    var waitingByteCount = 0
-    let now = MonotonicClock.nowNanoseconds
-    for index in links.indices {
-      let connection = links[index].connection
-      guard !batch.isEmpty || !links[index].outbox.isEmpty else { continue }
-      let result =
-        batch.isEmpty
-        ? links[index].outbox.flush(write: connection.write)
-        : links[index].outbox.send(batch, to: connection.id, nowNanoseconds: now, write: connection.write)
-      let dropped = links[index].outbox.takeDroppedCount()
-      if dropped > 0 { pacer.statistics.update { $0.droppedPackets += dropped } }
-      if result == .failed { failed.append(connection.id) }
-      waitingByteCount += links[index].outbox.byteCount
-    }
-    batch.removeAll()
-    if waitingByteCount != routerQueueBytes {
-      routerQueueBytes = waitingByteCount
-      pacer.statistics.update { $0.routerQueueBytes = waitingByteCount }
-    }
-    failed.forEach(disconnect)
-  }
-
   // MARK: Waiting
 
   private func wait() {
@@ -294,7 +262,9 @@ final class PacerLoop {
       pollDescriptors.append(pollfd(fd: link.connection.descriptor, events: Int16(POLLOUT), revents: 0))
     }
     var deadline = streamingCount > 0 ? schedule.time(of: schedule.nextTick) : nil
-    if links.contains(where: { !$0.unlisted.isEmpty }) { deadline = MonotonicClock.nowNanoseconds }
+    if !inspection.isIdle || links.contains(where: { !$0.unlisted.isEmpty }) {
+      deadline = MonotonicClock.nowNanoseconds
+    }
     if deadline == nil, !sessions.isEmpty { deadline = nextCleanUpNanoseconds }
     pacer.wait(until: deadline, descriptors: &pollDescriptors)
   }
@@ -303,20 +273,21 @@ final class PacerLoop {
     guard now >= nextCleanUpNanoseconds else { return }
     nextCleanUpNanoseconds = now + Self.cleanUpIntervalNanoseconds
     trim()
+    renewExpectations()
     for session in sessions.values {
       guard let since = session.idleSinceNanoseconds, now > since + idleTimeoutNanoseconds else { continue }
       end(session, .cleanup)
     }
   }
 
-  /// Frees what every session of a timeline that will not be cached has played.
-  private func trim() {
-    var slowest: [ObjectIdentifier: (timeline: Timeline, index: Int)] = [:]
-    for session in sessions.values where session.cursor.timeline.isTransient {
-      let timeline = session.cursor.timeline
-      let index = min(session.cursor.index, slowest[ObjectIdentifier(timeline)]?.index ?? .max)
-      slowest[ObjectIdentifier(timeline)] = (timeline, index)
+  private func updateSessionCounts() {
+    let counts = (extractingCount, streamingCount, sessions.count)
+    guard counts != publishedCounts else { return }
+    publishedCounts = counts
+    pacer.statistics.update {
+      $0.extracting = extractingCount
+      $0.streaming = streamingCount
+      $0.paused = sessions.count - extractingCount - streamingCount
     }
-    for (timeline, index) in slowest.values { timeline.trim(before: index - Self.packetsKeptBehind) }
   }
 }

@@ -8,6 +8,8 @@ package final class PacerStatistics: Sendable {
     package var underruns = 0
     package var rebases = 0
     package var droppedPackets = 0
+    /// Answers that slow routers were neither given nor refused.
+    package var lostAnswers = 0
     /// Pauses, resumes, stops, seeks and volume changes.
     package var cuts = 0
     /// Those that came without their fade, because its splice was not there in time.

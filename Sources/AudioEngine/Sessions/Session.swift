@@ -10,7 +10,7 @@ package struct Inquiry: Sendable {
   }
 
   let asker: Asker
-  let requestID: String?
+  package let requestID: String?
   /// For whom: nil for one without a name.
   let client: String?
   let askedNanoseconds = MonotonicClock.nowNanoseconds
@@ -19,6 +19,10 @@ package struct Inquiry: Sendable {
     self.asker = asker
     self.requestID = requestID
     self.client = client
+  }
+
+  package init(router: RouterConnection.ID, requestID: String? = nil) {
+    self.init(.router(router), requestID: requestID)
   }
 }
 
@@ -48,6 +52,8 @@ final class Session {
   var history: SessionHistory
   /// Which of the schedule's phases it is due in, and the tick of its next packet; nil while not streaming.
   var nextTick: UInt64?
+  /// The restart of the schedule that its router has been told of last.
+  var rebaseCount = 0
   /// Where the last packet before a pause ends: none comes before.
   var earliestTick: UInt64 = 0
   /// Since when nothing was under the cursor at its deadline.

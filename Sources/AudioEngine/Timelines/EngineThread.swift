@@ -39,7 +39,7 @@ package enum EngineThread {
   ///
   /// - Returns: false where a thread without the privilege (`CAP_SYS_NICE`) was to go back to a lower one.
   @discardableResult
-  package static func setNiceness(_ niceness: Int32) -> Bool { antiphon_set_thread_niceness(niceness) == 0 }
+  package static func setNiceness(_ niceness: Int32) -> Bool { ThreadPriority.setNiceness(niceness) }
 
   /// The kernel's number of the calling thread.
   static var currentID: Int32 { antiphon_thread_id() }

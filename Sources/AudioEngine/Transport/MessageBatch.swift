@@ -3,12 +3,23 @@ import WireProtocol
 /// The messages of one round of the pacer, in order: encoded once, sent to every connection.
 package struct MessageBatch {
   struct Message {
-    /// Whose packet it is; nil for an event.
-    var audioOf: SessionID?
-    /// The session an event is about.
-    var eventOf: SessionID?
+    enum Kind {
+      case audio
+      /// What happened: never left out.
+      case event
+      /// Answers one command, in order with what happened.
+      case answer
+      /// Answers one command that concerns no session: audio goes before it.
+      case aside
+    }
+
+    var kind: Kind
+    /// Whose packet it is, or which session it is about.
+    var sessionID: SessionID?
     /// The one connection it is for; nil for all.
     var recipient: RouterConnection.ID?
+    /// Of the command that is answered.
+    var requestID: String?
     /// In `bytes`.
     var range: Range<Int>
   }
@@ -32,18 +43,54 @@ package struct MessageBatch {
       bytes.append(contentsOf: header)
     }
     bytes.append(contentsOf: audio)
-    messages.append(Message(audioOf: sessionID, range: start..<bytes.count))
+    messages.append(Message(kind: .audio, sessionID: sessionID, range: start..<bytes.count))
   }
 
+  /// Appends what happened.
+  ///
+  /// - Parameter recipient: the one connection it is told to; nil for all.
   package mutating func append(_ event: EngineEvent, to recipient: RouterConnection.ID? = nil) {
-    append(line: event.encodedLine(), of: event.sessionID, to: recipient)
+    append(.event, of: event.sessionID, to: recipient) { $0 += event.encodedLine() }
   }
 
-  /// Appends an event that is a line already.
-  mutating func append(line: [UInt8], of sessionID: SessionID? = nil, to recipient: RouterConnection.ID?) {
+  /// Appends an answer that has its place among the events.
+  package mutating func append(answer event: EngineEvent, to recipient: RouterConnection.ID) {
+    append(.answer, of: event.sessionID, to: recipient, requestID: event.requestID) {
+      $0 += event.encodedLine()
+    }
+  }
+
+  /// Appends an answer that has no place among the events.
+  package mutating func append(
+    aside line: AnswerLine, to recipient: RouterConnection.ID, requestID: String?
+  ) {
+    append(.aside, to: recipient, requestID: requestID) { line.write(to: &$0, requestID: requestID) }
+  }
+
+  /// Appends that the schedule was restarted. Written by hand, as every session says it in the same moment: what
+  /// `EngineEvent` would take for 10,000 of them is longer than the stall that is told.
+  package mutating func append(rebased anchor: EngineEvent.Anchor, of sessionID: SessionID) {
+    append(.event, of: sessionID) { bytes in
+      bytes.append(contentsOf: "{\"type\":\"rebased\",\"session_id\":\"".utf8)
+      bytes.append(contentsOf: sessionID.description.utf8)
+      bytes.append(contentsOf: "\",\"position_ms\":".utf8)
+      bytes.append(contentsOf: String(anchor.positionMilliseconds).utf8)
+      bytes.append(contentsOf: ",\"due_ns\":".utf8)
+      bytes.append(contentsOf: String(anchor.dueNanoseconds).utf8)
+      bytes.append(contentsOf: "}\n".utf8)
+    }
+  }
+
+  private mutating func append(
+    _ kind: Message.Kind, of sessionID: SessionID? = nil, to recipient: RouterConnection.ID? = nil,
+    requestID: String? = nil, _ write: (inout [UInt8]) -> Void
+  ) {
     let start = bytes.count
-    bytes.append(contentsOf: line)
-    messages.append(Message(eventOf: sessionID, recipient: recipient, range: start..<bytes.count))
+    write(&bytes)
+    messages.append(
+      Message(
+        kind: kind, sessionID: sessionID, recipient: recipient, requestID: requestID,
+        range: start..<bytes.count))
     if recipient != nil { hasRecipients = true }
   }
 

@@ -10,7 +10,7 @@ package final class PacketServer: Sendable {
 
   private let path: String
   private let group: gid_t?
-  private let descriptor: Int32
+  private let acceptor: ConnectionAcceptor
   private let bufferByteCount: Int
   private let pacer: Pacer
   private let handler: CommandHandler
@@ -33,32 +33,20 @@ package final class PacketServer: Sendable {
     self.handler = handler
     self.refusals = refusals
     self.logger = logger
-    descriptor = try Self.listen(on: path, group: group)
+    acceptor = ConnectionAcceptor(descriptor: try Self.listen(on: path, group: group), logger: logger)
   }
-
-  deinit { close(descriptor) }
 
   /// Accepts routers on a thread of its own until `stop`.
   package func start() throws(ErrorReport) {
     try EngineThread.start(name: "accept") { [self] in
-      while true {
-        let accepted = accept(descriptor, nil, nil)
-        if accepted >= 0 {
-          admit(accepted)
-        } else if errno == EMFILE || errno == ENFILE {
-          logger.error("no descriptor for another router: raise the limit of open files")
-          usleep(100_000)
-        } else if errno != EINTR, errno != ECONNABORTED {
-          return
-        }
-      }
+      acceptor.run { admit($0) }
     }
   }
 
   /// Takes no more routers and removes the socket's name.
   package func stop() {
     unlink(path)
-    shutdown(descriptor, Int32(SHUT_RDWR))
+    acceptor.stop()
   }
 
   private func admit(_ accepted: Int32) {
@@ -76,6 +64,10 @@ package final class PacketServer: Sendable {
     do {
       try EngineThread.start(name: "router-reader") { [self] in
         defer { connectionCount.subtract(1, ordering: .relaxed) }
+        // Commands are few and soon done, and people wait for what they do.
+        if !ThreadPriority.goAhead() {
+          logger.debug("commands are read with an ordinary thread's priority: LimitNICE would allow more")
+        }
         logger.info("a router connected")
         pacer.post(.connected(connection))
         connection.readLines { line in receive(line, on: connection) }
@@ -89,7 +81,8 @@ package final class PacketServer: Sendable {
   }
 
   private func receive(_ line: LineDecoder.Line, on connection: RouterConnection) {
-    pacer.waitForRoom()
+    handler.waitForRoom()
+    connection.waitUntilRead()
     switch line {
     case .whole(let bytes):
       do {

@@ -17,6 +17,7 @@ package final class RouterConnection: Sendable {
 
   package let id: ID
   let descriptor: Int32
+  private let isBehind = Atomic<Bool>(false)
 
   /// Takes the descriptor over.
   ///
@@ -48,7 +49,18 @@ package final class RouterConnection: Sendable {
   }
 
   /// Ends the connection: the reading thread sees its end, and the descriptor closes with the last holder.
-  func disconnect() { shutdown(descriptor, Int32(SHUT_RDWR)) }
+  func disconnect() {
+    shutdown(descriptor, Int32(SHUT_RDWR))
+    setBehind(false)
+  }
+
+  /// - Parameter isBehind: whether more answers wait for the router than it is to have unread.
+  func setBehind(_ isBehind: Bool) { self.isBehind.store(isBehind, ordering: .relaxed) }
+
+  /// Blocks the thread that reads its commands while it does not read its answers: it waits in its own socket.
+  func waitUntilRead() {
+    while isBehind.load(ordering: .relaxed) { usleep(1_000) }
+  }
 
   /// Reads command lines until the connection ends. Blocks its thread.
   func readLines(_ line: (LineDecoder.Line) -> Void) {

@@ -3,33 +3,31 @@ import WireProtocol
 
 /// What one connection has not taken yet. While the connection keeps up it is empty and costs one `send`.
 ///
-/// Past two seconds of audio its oldest audio is dropped and counted by session; `dropped` goes before the
-/// next message of that session. Events are never dropped.
+/// Past two seconds of audio its oldest audio is dropped and counted by session; `dropped` goes before the next
+/// message of that session. Events are never dropped. Answers have bytes of their own: while many wait, no further
+/// commands are read, and one that does not fit is replaced by a short refusal. Who asks for too much costs neither
+/// the connection nor others' audio.
 package struct RouterOutbox {
-  private struct Pending {
+  fileprivate struct Pending {
     enum Kind {
-      case audio(SessionID)
-      case event(SessionID?)
-      /// Says how many packets of a session are missing here.
-      case dropped(SessionID, count: Int)
+      case audio
+      case event
+      case answer
+      case aside
+      /// Takes the place of an answer.
+      case refusal
+      /// Says how many packets of its session are missing here.
+      case dropped(count: Int)
     }
 
     var kind: Kind
+    var sessionID: SessionID?
     var bytes: [UInt8]
     var enqueuedNanoseconds: UInt64
 
-    var sessionID: SessionID? {
-      switch kind {
-      case .audio(let id), .dropped(let id, _): id
-      case .event(let id): id
-      }
-    }
-
-    var isAudio: Bool { if case .audio = kind { true } else { false } }
-
     static func dropped(_ count: Int, of id: SessionID, enqueuedNanoseconds: UInt64) -> Pending {
       Pending(
-        kind: .dropped(id, count: count),
+        kind: .dropped(count: count), sessionID: id,
         bytes: EngineEvent(.dropped(count: count), sessionID: id).encodedLine(),
         enqueuedNanoseconds: enqueuedNanoseconds)
     }
@@ -46,32 +44,66 @@ package struct RouterOutbox {
 
   package static let audioLimitNanoseconds: UInt64 = 2_000_000_000
   package static let eventByteLimit = 16 << 20
+  /// Of answers in order, and again of asides: some sixty of the longest listings, which is more than a router asks
+  /// for at once that reads what it gets.
+  package static let answerByteLimit = 4 << 20
+  /// Of some 300 bytes each, so that they take less than the answers in whose place they are.
+  package static let refusalCountLimit = 10_000
+  /// Answers that wait before no further commands are read: a full socket more, so that the audio behind them is not
+  /// kept for long.
+  private static let patientAnswerByteCount = WireLimits.socketBufferByteCount
+  private static let patientRefusalCount = 256
   /// Old audio is looked for once in this time: a look goes through the whole queue.
   private static let dropIntervalNanoseconds: UInt64 = 100_000_000
   /// Bytes offered to the socket in one call.
   private static let chunkByteCount = 64 * 1024
+  private static let refusal = AnswerLine(
+    EngineEvent(
+      .error(
+        ErrorReport(
+          .overloaded, "the answer does not fit: \(answerByteLimit) bytes of answers wait for this router",
+          hint: "ask again later, and for less at once", stage: .send))))
 
+  /// What is left of a message of which a part has gone out.
+  private var begun: ArraySlice<UInt8> = []
+  /// Audio, events and answers, in order.
   private var queue: Deque<Pending> = []
-  /// Bytes of the first message that have gone out already.
-  private var headOffset = 0
+  /// Answers that concern no session: they go out when nothing else waits.
+  private var asides: Deque<Pending> = []
   /// Whole messages put together for one call; kept for its capacity.
   private var chunk: [UInt8] = []
   /// Dropped with nothing of the session behind them yet.
   private var dropped: [SessionID: Int] = [:]
-  private var queuedEventByteCount = 0
-  /// Of whole messages that wait.
-  package private(set) var byteCount = 0
+  private var eventByteCount = 0
+  private var answerByteCount = 0
+  private var asideByteCount = 0
+  private var refusalCount = 0
+  private var queuedByteCount = 0
   private var nextDropNanoseconds: UInt64 = 0
   /// Packets dropped since the last call of `takeDroppedCount`.
   private var droppedCount = 0
+  /// The same of answers that nothing was said in place of.
+  private var lostAnswerCount = 0
 
   package init() {}
 
-  package var isEmpty: Bool { queue.isEmpty }
+  package var isEmpty: Bool { begun.isEmpty && queue.isEmpty && asides.isEmpty }
+  /// Of all that waits.
+  package var byteCount: Int { begun.count + queuedByteCount }
+
+  /// Whether the router is to read its answers before it is listened to again.
+  package var isBehind: Bool {
+    answerByteCount > Self.patientAnswerByteCount || refusalCount > Self.patientRefusalCount
+  }
 
   package mutating func takeDroppedCount() -> Int {
     defer { droppedCount = 0 }
     return droppedCount
+  }
+
+  package mutating func takeLostAnswerCount() -> Int {
+    defer { lostAnswerCount = 0 }
+    return lostAnswerCount
   }
 
   /// Sends a batch, or keeps what does not go out.
@@ -83,42 +115,60 @@ package struct RouterOutbox {
     write: (UnsafeRawBufferPointer) -> Int?
   ) -> Result {
     var first = 0
-    var sentOfFirst = 0
     if isEmpty, dropped.isEmpty, !batch.hasRecipients {
       guard let taken = batch.bytes.withUnsafeBytes(write) else { return .failed }
       guard taken < batch.bytes.count else { return .drained }
       first = batch.messages.firstIndex { $0.range.upperBound > taken }!
-      sentOfFirst = taken - batch.messages[first].range.lowerBound
+      if taken > batch.messages[first].range.lowerBound {
+        // A copy: the batch keeps its memory for the next round.
+        begun = Array(batch.bytes[taken..<batch.messages[first].range.upperBound])[...]
+        first += 1
+      }
     }
     for message in batch.messages[first...] where message.recipient == nil || message.recipient == recipient {
-      enqueue(
-        Pending(
-          kind: message.audioOf.map { .audio($0) } ?? .event(message.eventOf),
-          bytes: Array(batch.bytes[message.range]), enqueuedNanoseconds: nowNanoseconds))
+      if !hasRoom(for: message) {
+        // What the connection takes right now needs no room.
+        guard flush(write: write) != .failed else { return .failed }
+      }
+      if hasRoom(for: message) {
+        enqueue(Pending(message, of: batch, enqueuedNanoseconds: nowNanoseconds))
+      } else {
+        refuse(message, nowNanoseconds)
+      }
     }
-    if sentOfFirst > 0 { headOffset = sentOfFirst }
     dropOld(nowNanoseconds)
-    guard queuedEventByteCount <= Self.eventByteLimit else { return .failed }
+    guard eventByteCount <= Self.eventByteLimit else { return .failed }
     return flush(write: write)
   }
 
   /// Sends what is kept.
   package mutating func flush(write: (UnsafeRawBufferPointer) -> Int?) -> Result {
-    while !queue.isEmpty {
+    while !isEmpty {
       fillChunk()
-      guard var taken = chunk.withUnsafeBytes(write) else { return .failed }
-      let isBlocked = taken < chunk.count
-      while let first = queue.first, taken >= first.bytes.count - headOffset {
-        taken -= first.bytes.count - headOffset
-        headOffset = 0
-        byteCount -= first.bytes.count
-        if !first.isAudio { queuedEventByteCount -= first.bytes.count }
-        queue.removeFirst()
-      }
-      headOffset += taken
-      if isBlocked { return .blocked }
+      guard let taken = chunk.withUnsafeBytes(write) else { return .failed }
+      remove(byteCount: taken)
+      if taken < chunk.count { return .blocked }
     }
     return .drained
+  }
+
+  private func hasRoom(for message: MessageBatch.Message) -> Bool {
+    switch message.kind {
+    case .audio, .event: true
+    case .answer: answerByteCount + message.range.count <= Self.answerByteLimit
+    case .aside: asideByteCount + message.range.count <= Self.answerByteLimit
+    }
+  }
+
+  private mutating func refuse(_ message: MessageBatch.Message, _ now: UInt64) {
+    guard refusalCount < Self.refusalCountLimit else {
+      lostAnswerCount += 1
+      return
+    }
+    var bytes: [UInt8] = []
+    Self.refusal.write(to: &bytes, sessionID: message.sessionID, requestID: message.requestID)
+    enqueue(
+      Pending(kind: .refusal, sessionID: message.sessionID, bytes: bytes, enqueuedNanoseconds: now))
   }
 
   private mutating func enqueue(_ message: Pending) {
@@ -129,9 +179,20 @@ package struct RouterOutbox {
   }
 
   private mutating func keep(_ message: Pending) {
-    byteCount += message.bytes.count
-    if !message.isAudio { queuedEventByteCount += message.bytes.count }
-    queue.append(message)
+    count(message, by: 1)
+    if case .aside = message.kind { asides.append(message) } else { queue.append(message) }
+  }
+
+  private mutating func count(_ message: Pending, by sign: Int) {
+    let length = sign * message.bytes.count
+    queuedByteCount += length
+    switch message.kind {
+    case .audio: break
+    case .event, .dropped: eventByteCount += length
+    case .answer: answerByteCount += length
+    case .aside: asideByteCount += length
+    case .refusal: refusalCount += sign
+    }
   }
 
   /// Leaves out old audio; the count stands where the audio stood, before the session's next message.
@@ -139,21 +200,17 @@ package struct RouterOutbox {
     guard now >= nextDropNanoseconds else { return }
     nextDropNanoseconds = now + Self.dropIntervalNanoseconds
     let cutoff = now > Self.audioLimitNanoseconds ? now - Self.audioLimitNanoseconds : 0
-    var old = queue
+    let old = queue
     queue = []
-    byteCount = 0
-    queuedEventByteCount = 0
-    // A message that is half sent has to be finished.
-    if headOffset > 0, let halfSent = old.popFirst() { keep(halfSent) }
     for message in old {
-      if case .audio(let id) = message.kind, message.enqueuedNanoseconds < cutoff {
+      count(message, by: -1)
+      switch (message.kind, message.sessionID) {
+      case (.audio, let id?) where message.enqueuedNanoseconds < cutoff:
         dropped[id, default: 0] += 1
         droppedCount += 1
-      } else if case .dropped(let id, let count) = message.kind {
-        // Merged with what is missing behind it.
-        dropped[id, default: 0] += count
-      } else {
-        enqueue(message)
+      // Merged with what is missing behind it.
+      case (.dropped(let count), let id?): dropped[id, default: 0] += count
+      default: enqueue(message)
       }
     }
   }
@@ -161,10 +218,38 @@ package struct RouterOutbox {
   /// Puts the next messages together.
   private mutating func fillChunk() {
     chunk.removeAll(keepingCapacity: true)
-    var index = 0
-    while chunk.count < Self.chunkByteCount, index < queue.count {
-      chunk += queue[index].bytes.dropFirst(index == 0 ? headOffset : 0)
-      index += 1
+    chunk += begun
+    for waiting in [queue, asides] {
+      for message in waiting {
+        guard chunk.count < Self.chunkByteCount else { return }
+        chunk += message.bytes
+      }
     }
+  }
+
+  /// Forgets what has gone out, in the order it was put together in.
+  private mutating func remove(byteCount: Int) {
+    var left = byteCount - begun.count
+    begun = begun.dropFirst(byteCount)
+    while left > 0, let message = queue.popFirst() ?? asides.popFirst() {
+      count(message, by: -1)
+      begun = message.bytes.dropFirst(left)
+      left -= message.bytes.count
+    }
+  }
+}
+
+extension RouterOutbox.Pending {
+  fileprivate init(_ message: MessageBatch.Message, of batch: MessageBatch, enqueuedNanoseconds: UInt64) {
+    let kind: Kind =
+      switch message.kind {
+      case .audio: .audio
+      case .event: .event
+      case .answer: .answer
+      case .aside: .aside
+      }
+    self.init(
+      kind: kind, sessionID: message.sessionID, bytes: Array(batch.bytes[message.range]),
+      enqueuedNanoseconds: enqueuedNanoseconds)
   }
 }

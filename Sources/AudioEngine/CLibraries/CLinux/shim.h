@@ -42,22 +42,9 @@ static inline bool antiphon_peer_is_in_group(int fd, uint32_t group) {
 static inline int antiphon_eventfd(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
 // Wakes of the calling thread are not delayed to be merged with others (prctl(2)).
 static inline void antiphon_set_exact_wakeups(void) { prctl(PR_SET_TIMERSLACK, 1UL); }
-// Lets other threads go before the calling one; on Linux niceness belongs to the thread. Not 0 where that is
-// not allowed.
-static inline long antiphon_set_thread_niceness(int niceness) {
-  const int process = 0;  // PRIO_PROCESS; with a thread's number, that thread.
-  return syscall(SYS_setpriority, process, syscall(SYS_gettid), niceness);
-}
+// Lets all others go before another thread of this process (setpriority(2); on Linux niceness belongs to the thread).
 static inline void antiphon_put_thread_last(int thread) { syscall(SYS_setpriority, 0, thread, 19); }
 static inline int antiphon_thread_id(void) { return (int)syscall(SYS_gettid); }
-// Lets the calling thread go before all ordinary ones: round robin among real-time threads, or a better
-// niceness where that is not allowed, or neither. (sched(7); the kernel keeps 5 % of a core for others.)
-static inline void antiphon_go_first(void) {
-  struct sched_param parameters = {.sched_priority = 10};
-  if (pthread_setschedparam(pthread_self(), SCHED_RR, &parameters) != 0) {
-    antiphon_set_thread_niceness(-11);
-  }
-}
 // Few arenas: as many threads as cores use the heap at once, and each arena keeps its own free memory.
 static inline void antiphon_limit_heap_arenas(int count) { mallopt(M_ARENA_MAX, count); }
 static inline void antiphon_set_thread_name(const char *name) { prctl(PR_SET_NAME, name); }

@@ -1,0 +1,93 @@
+"""Connections and bodies that never come to an end, on both servers: closed in time, bounded, and others are served."""
+
+import asyncio
+
+import pytest
+
+import github
+from bystander import ENGINE_MEBIBYTES, beside
+from client import bearer, request
+from containment import run, stranger
+from figures import Footprint
+from github import SECRET, deliver
+from processes import Antiphon
+
+pytestmark = pytest.mark.alone
+
+#: Where strangers come from, who show no token.
+ELSEWHERE = "127.0.0.2"
+
+#: By then nothing is left of a connection that does not get on.
+CLOSED_SECONDS = 40.0
+
+
+@pytest.fixture
+def antiphon(tmp_path, media, mint):
+    secret = tmp_path / "github.secret"
+    secret.touch(mode=0o600)
+    secret.write_text(SECRET + "\n")
+    options = (*mint.options, "--github-secret-file", str(secret))
+    with Antiphon(tmp_path / "processes", media.root, router_options=options) as running:
+        yield running
+
+
+async def test_deliveries_that_nobody_signed(antiphon, mint, media):
+    """Twenty, each with 8 MiB of its body and then a byte a second: a true delivery is taken at once."""
+    router = antiphon.router
+    async with beside(antiphon, mint, media) as bystander:
+        bodies = {"source": ELSEWHERE, "count": 20, "first_bytes": 8 << 20, "seconds": 20}
+        async with stranger("webhooks", router=router.address, **bodies) as acting:
+            await acting.ready()
+            for number in range(3):
+
+                async def delivery() -> None:
+                    answer = await deliver(router.url, "star", github.star(1_296_269 + number))
+                    assert answer.status == 202, answer
+
+                await bystander.take("a true delivery", delivery)
+            await acting.let_go()
+
+
+async def test_requests_without_a_token(antiphon, mint, media):
+    """What is open to everyone, or says that it is not, asked for by somebody whom nobody knows."""
+    asked = [("GET", "/"), ("GET", "/health"), ("GET", "/api/v1/sessions"), ("POST", "/webhooks/github")]
+    async with beside(antiphon, mint, media):
+        for method, path in asked:
+            each = {"method": method, "path": path, "body": "{}", "source": ELSEWHERE, "connections": 20, "seconds": 1.2}
+            await run("requests", router=antiphon.router.address, token=None, **each)
+
+
+async def test_connections_without_end(antiphon, mint, media):
+    """Two thousand on each server: without a request, with a body by drips, with a head by drips."""
+    token = mint.token("a-*", "control", sub="stranger")
+    counts = {"plain": 1_400, "bodies": 300, "heads": 300}
+    async with beside(antiphon, mint, media) as bystander:
+        health = antiphon.engine.url + "/health"
+
+        async def of_router() -> None:
+            """Over a new connection each time."""
+            own = bearer(bystander.token)
+            answer = await request("GET", f"{antiphon.router.url}/api/v1/sessions/b-tone/queue", headers=own)
+            assert answer.status == 200, answer
+
+        async def of_engine() -> None:
+            assert (await request("GET", health)).status == 200
+
+        held = {"source": ELSEWHERE, "counts": counts, "seconds": CLOSED_SECONDS}
+        of = [
+            (antiphon.router.address, "/api/v1/sessions/a-1/play", token),
+            (antiphon.engine.address, "/session/a-1/play", None),
+        ]
+        async with (
+            stranger("connections", address=of[0][0], path=of[0][1], token=of[0][2], **held) as first,
+            stranger("connections", address=of[1][0], path=of[1][1], token=of[1][2], **held) as second,
+        ):
+            print(await first.ready(), await second.ready(), "connections")
+            for _ in range(5):
+                await bystander.take("a new connection to the Router", of_router)
+                await bystander.take("a new connection to the engine", of_engine)
+                await asyncio.sleep(0.5)
+            for name, reached in (("Router", await first.reached()), ("engine", await second.reached())):
+                for kind, left in reached["open"].items():
+                    bystander.figures.hold(f"{name}: {kind} still open after {CLOSED_SECONDS:g} s", left, at_most=0)
+        assert Footprint(antiphon.engine.pid).mebibytes() <= ENGINE_MEBIBYTES
