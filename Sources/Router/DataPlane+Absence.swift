@@ -23,14 +23,22 @@ extension DataPlane {
     let isKnown = session.owed != nil || session.plays(snapshot)
     session.adopt(snapshot)
     session.owed = nil
+    // Where each packet belongs is known at once; the queue may have to be read first.
+    withQueue(of: session) { [self] in
+      move(session, to: snapshot, isKnown: isKnown)
+      prepareAgain(session)
+    }
+  }
+
+  private func move(_ session: RoutedSession, to snapshot: SessionSnapshot, isKnown: Bool) {
     if !isKnown {
       began(session, snapshot.url ?? "", snapshot.tag)
     } else if let tag = snapshot.tag, let url = snapshot.url, session.queue.current?.id != entryID(tag) {
       // A client's own that had not begun when the Router died.
-      change(session) { queue in queue.nowPlays(queue.newEntry(QueuedTrack(url: url, title: snapshot.title)))
+      change(session) { queue in
+        queue.nowPlays(queue.newEntry(QueuedTrack(url: url, title: snapshot.title)))
       }
     }
-    prepareAgain(session)
   }
 
   /// Whether what was prepared has reached the engine is not known.

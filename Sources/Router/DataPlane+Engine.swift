@@ -130,10 +130,6 @@ extension DataPlane: EngineLinkDelegate {
     guard snapshot.state != .idle else { return }
     unconfirmed.remove(snapshot.sessionID)
     let session = store.known(snapshot.sessionID)
-    withQueue(of: session) { [self] in take(snapshot, session) }
-  }
-
-  private func take(_ snapshot: SessionSnapshot, _ session: RoutedSession) {
     reconcile(session, with: snapshot)
     noteCrashes(snapshot)
     station.adopted(session)

@@ -67,6 +67,11 @@ extension RouterLimits {
   /// are tokens in that time.
   package static let requestWaitSeconds = 1.0
 
+  /// Requests of one address over HTTP, whatever they ask for and whether or not they may: so many at once, which a
+  /// page with all its files is, and so many a second. Further ones wait, as above. Times `--client-limits` alone.
+  package static let addressRequestBurst = 200
+  package static let addressRequestsPerSecond = 1_000
+
   /// WebSockets and players of a client.
   package static let clientListeners = 2_000
 

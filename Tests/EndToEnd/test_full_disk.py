@@ -3,7 +3,6 @@
 import asyncio
 import subprocess
 
-import aiohttp
 import pytest
 
 from client import listen, request
@@ -75,7 +74,8 @@ async def refused(antiphon, disk, session: str) -> None:
 
 
 async def test_what_cannot_be_saved_is_not_done(antiphon, small_disk):
-    await ask(antiphon, "POST", "a/queue", {"tracks": [{"url": clip.url, "title": clip.url} for clip in (LONG, *SHORT)]})
+    tracks = [{"url": clip.url, "title": clip.url} for clip in (LONG, *SHORT)]
+    assert (await ask(antiphon, "POST", "a/queue", {"tracks": tracks})).status == 200
     async with listen(antiphon.router.url, "a") as listener:
         await listener.wait_packets(50)
         since = listener.mark()

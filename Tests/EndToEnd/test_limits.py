@@ -50,8 +50,12 @@ async def refused(url: str, body: dict) -> tuple[int, dict, str | None]:
 # MARK: The worker pool
 
 
+#: Of one client, as docs/limits-and-quality.md says.
+CLIENT_THREADS = 128
+
+
 async def test_an_exhausted_pool_says_so_and_recovers(tmp_path, media, new_session):
-    """One worker, which a server that never answers keeps, and one place in the queue."""
+    """A client whose every thread waits for a server that never answers, and one place in its queue."""
     media.path(PASSTHROUGH)
     options = ("--max-workers", "1", "--max-queued-jobs", "1", "--source-timeout-seconds", "60")
     with (
@@ -59,34 +63,30 @@ async def test_an_exhausted_pool_says_so_and_recovers(tmp_path, media, new_sessi
         Antiphon(tmp_path, media.root, allow=("127.0.0.1/32",), engine_options=options) as antiphon,
     ):
         async with connect_to_engine(antiphon.socket) as engine:
-            holder, waiter = new_session(), new_session()
-            await engine.send(type="play", session_id=holder, url=f"{site.url}/hang")
-            await wait_figure(antiphon.engine, "antiphon_engine_workers_busy", lambda n: n == 1, "1")
-            waiting = await engine.send(type="play", session_id=waiter, url=PASSTHROUGH.url)
+            holders, waiter = [new_session() for _ in range(CLIENT_THREADS)], new_session()
+            waiting_for_network = "antiphon_engine_productions_waiting"
+            # Each at a volume of its own, or they would be one.
+            for number, holder in enumerate(holders):
+                volume = (number + 1) / CLIENT_THREADS
+                hang = {"session_id": holder, "url": f"{site.url}/hang", "volume": volume}
+                await engine.send(type="play", client="greedy", **hang)
+                await wait_figure(antiphon.engine, waiting_for_network, lambda n, want=number + 1: n == want, "more")
+            patient = {"session_id": waiter, "url": PASSTHROUGH.url, "volume": 0.5}
+            waiting = await engine.send(type="play", client="greedy", **patient)
             await wait_figure(antiphon.engine, "antiphon_engine_jobs_queued", lambda n: n == 1, "1")
-
-            doors = {
-                "Router": f"{antiphon.router.url}/api/v1/sessions/{new_session()}/play",
-                "AudioEngine": f"{antiphon.engine.url}/session/{new_session()}/play",
-            }
-            for door, url in doors.items():
-                status, body, retry_after = await refused(url, {"url": http_url(f"{site.url}/files", "other.opus")})
-                assert status == 503 and body["code"] == "workers_exhausted", (door, status, body)
-                assert retry_after is not None and int(retry_after) > 0, (door, retry_after)
-                assert "1 workers" in body["message"] and "--max-workers" in body["hint"], (door, body)
+            url = http_url(f"{site.url}/files", "other.opus")
+            answer = await engine.ask(type="play", session_id=new_session(), url=url, client="greedy")
+            assert answer["type"] == "error" and answer["code"] == "workers_exhausted", answer
+            assert "1 workers" in answer["message"] and "--max-workers" in answer["hint"], answer
+            # Others do not notice.
+            url = f"{antiphon.engine.url}/session/{new_session()}/play"
+            assert (await request("POST", url, {"url": PASSTHROUGH.url})).status == 200
             async with listen(antiphon.router.url, new_session()) as listener:
-                answer = await listener.ask("play", url=http_url(f"{site.url}/files", "third.opus"))
-                assert answer["type"] == "error" and answer["code"] == "workers_exhausted", answer
-                # What is being opened already needs no worker more.
-                shared = await listener.send("play", url=PASSTHROUGH.url)
-                await listener.wait_event("extracting", url=PASSTHROUGH.url)
-
-                await engine.command(type="stop", session_id=holder)
-                ready = await engine.wait_answer(waiting)
-                assert ready["type"] == "ready", ready
-                ready = await listener.wait_event("ready", url=PASSTHROUGH.url)
-                assert ready["request_id"] == shared, ready
+                await listener.play(PASSTHROUGH.url)
                 await listener.wait_packets(20)
+            await engine.command(type="stop", session_id=holders[0])
+            ready = await engine.wait_answer(waiting)
+            assert ready["type"] == "ready", ready
 
 
 # MARK: Commands that cannot be understood

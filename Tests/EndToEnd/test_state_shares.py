@@ -32,7 +32,8 @@ async def test_sessions_of_a_client_make_room_for_its_own_alone(router, mint):
 
     async def loop(number: int):
         async with wave:
-            while (answer := await ask(router, greedy, "POST", f"a-{number}/queue/loop", {"mode": "queue"})).status == 429:
+            path = f"a-{number}/queue/loop"
+            while (answer := await ask(router, greedy, "POST", path, {"mode": "queue"})).status == 429:
                 await asyncio.sleep(1)
             return answer.status
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import json
 import re
 import socket
 from pathlib import Path
@@ -190,3 +191,39 @@ async def test_replays_are_made_once_and_a_few_at_a_time(locked, mint):
     # The next is made as if nothing had been.
     listener = mint.token("week", "listen", sub="another")
     assert (await request("GET", f"{router}/api/v1/repositories/week/replay", headers=bearer(listener))).status == 200
+
+
+async def test_beds_of_one_client(tmp_path, media, mint):
+    """Who listens to 56 repositories hears 50 of their beds, and is told why the others are silent."""
+    secret = tmp_path / "secret"
+    secret.touch(mode=0o600)
+    secret.write_text(SECRET)
+    with Antiphon(
+        tmp_path,
+        media.root,
+        # The engine is to have room for all of them.
+        engine_options=("--transcode-cpu-share", "100"),
+        router_options=("--github-secret-file", str(secret), *mint.options),
+    ) as antiphon:
+        router = antiphon.router.url
+        for each in range(1, 57):
+            accepted(await deliver(router, "star", github.star(each)))
+        silent: dict[str, dict] = {}
+
+        async def listen(http: aiohttp.ClientSession, each: int) -> None:
+            async with http.ws_connect(f"{router}/ws?session={each}", protocols=("antiphon.opus.v1",)) as socket:
+                async for message in socket:
+                    event = json.loads(message.data) if message.type == aiohttp.WSMsgType.TEXT else {}
+                    if event.get("type") == "error":
+                        silent[event["session_id"]] = event
+
+        # One whose limits are the usual ones.
+        headers = bearer(mint.token("*", "listen", sub="listener"))
+        async with aiohttp.ClientSession(headers=headers) as http, asyncio.TaskGroup() as tasks, asyncio.timeout(60):
+            listening = [tasks.create_task(listen(http, each)) for each in range(1, 57)]
+            while len(silent) < 6 or (await request("GET", f"{router}/health")).body["sessions"] < 50:
+                await asyncio.sleep(0.1)
+            for task in listening:
+                task.cancel()
+        assert len(silent) == 6
+        assert {event["code"] for event in silent.values()} == {"too_many_sessions"}, silent

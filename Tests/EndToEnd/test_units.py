@@ -127,7 +127,9 @@ def test_what_goes_first_may(installed):
     """The threads that test_threads.py looks for, without a privilege and in their sandboxes."""
     ahead = {}
     for unit in SERVICES:
-        sandbox = re.findall(r"^((?:SystemCall|Restrict|NoNewPrivileges|DynamicUser).*)$", (UNITS / unit).read_text(), re.M)
+        lines = (UNITS / unit).read_text().splitlines()
+        kinds = ("SystemCall", "Restrict", "NoNewPrivileges", "DynamicUser")
+        sandbox = [line for line in lines if line.startswith(kinds)]
         properties = [f"--property={line}" for line in sandbox]
         ordinary = ("chrt", "--other", "--reset-on-fork", "0", "true")
         installed.run("systemd-run", "--quiet", "--wait", "--collect", *properties, *ordinary)
@@ -172,7 +174,8 @@ def test_one_that_is_killed_a_hundred_times_in_a_row_comes_back(installed, unit)
     """Each time before it is ready, mostly: no number of deaths leaves a healthy one down for good."""
     overrides = f"/etc/systemd/system/{unit}.d"
     # The unit's own wait, 100 times, would take minutes.
-    installed.run("sh", "-c", f"mkdir -p {overrides} && printf '[Service]\\nRestartSec=50ms\\n' > {overrides}/fast.conf")
+    fast = "[Service]\\nRestartSec=50ms\\n"
+    installed.run("sh", "-c", f"mkdir -p {overrides} && printf '{fast}' > {overrides}/fast.conf")
     installed.run("systemctl", "daemon-reload")
     kills = f"""
       last=0

@@ -101,6 +101,24 @@ import WireProtocol
     }
   }
 
+  @Test func `that floods is slowed and loses nothing, and another is answered at once`() async throws {
+    try await RunningRouter.run { router in
+      let flooder = try await WebSocketClient.join(port: router.port, session: "one")
+      let other = try await WebSocketClient.join(port: router.port, session: "two")
+      let count = RouterLimits.connectionCommandBurst + RouterLimits.heldCommandCount + 20
+      for number in 0..<count { try await flooder.send(#"{"type":"ping","t":\#(number)}"#) }
+      try await other.send(#"{"type":"ping","t":-1}"#)
+      #expect(try await other.nextText(containing: "pong").contains(#""t":-1,"#))
+      for number in 0..<count {
+        #expect(try await flooder.nextText(containing: "pong").contains(#""t":\#(number),"#))
+      }
+      let metrics = try await router.request("GET", "/metrics").body
+      #expect(!metrics.contains(#"client_limits_reached_total{limit="commands"} 0"#))
+      #expect(
+        metrics.contains("client_commands_in_flight 0\n") && metrics.contains("client_waiting_bytes 0\n"))
+    }
+  }
+
   @Test func `that says goodbye is answered and forgotten`() async throws {
     try await RunningRouter.run { router in
       let client = try await WebSocketClient.join(port: router.port, session: "one")

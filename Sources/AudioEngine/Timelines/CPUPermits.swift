@@ -136,7 +136,7 @@ package final class CPUPermits: Sendable {
       }
       return threads
     }
-    for thread in threads { EngineThread.putLast(threadID: thread) }
+    for thread in threads { ThreadPriority.putLast(threadID: thread) }
   }
 
   private func publishLeastStock(_ state: borrowing State) {

@@ -44,9 +44,6 @@ package enum EngineThread {
   /// The kernel's number of the calling thread.
   static var currentID: Int32 { antiphon_thread_id() }
 
-  /// Lets all others go before another thread of this process.
-  static func putLast(threadID: Int32) { antiphon_put_thread_last(threadID) }
-
   /// What the calling thread has used.
   static var cpuNanoseconds: UInt64 {
     var time = timespec()

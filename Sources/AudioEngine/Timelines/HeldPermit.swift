@@ -46,9 +46,10 @@ final class HeldPermit {
     permits.release(by: timeline)
   }
 
-  /// Lets others have a turn where one has lasted its time: for what takes long between two packets.
+  /// Lets others have a turn where one has lasted its time and made no packet yet: what makes packets is asked between
+  /// them, and would wait twice.
   func share() {
-    guard let since = heldNanoseconds, permits.isWanted,
+    guard let since = heldNanoseconds, isOpening, permits.isWanted,
       MonotonicClock.nowNanoseconds >= since + Turn.longestNanoseconds
     else { return }
     release()

@@ -9,6 +9,7 @@ struct DoorMiddleware: RouterMiddleware {
   typealias Context = RouterRequestContext
 
   let requestGuard: RequestGuard
+  let plane: DataPlaneHandle
   let logger: Logger
 
   func handle(
@@ -16,6 +17,7 @@ struct DoorMiddleware: RouterMiddleware {
   ) async throws -> Response {
     var response: Response
     do {
+      try await waitForTurn(context)
       try requestGuard.check(
         RequestGuard.Subject(
           host: request.head.authority, origin: request.headers[.origin],
@@ -33,6 +35,13 @@ struct DoorMiddleware: RouterMiddleware {
     if response.headers[.contentType] == "application/json" { response.headers[.connection] = "close" }
     allowListedOrigin(of: request, in: &response)
     return response
+  }
+
+  /// One address's requests come no faster than all others can bear.
+  private func waitForTurn(_ context: Context) async throws {
+    let address = context.channel.remoteAddress?.ipAddress
+    let seconds = try await plane { plane in try plane.budgets.reserveRequest(from: address) }
+    if seconds > 0 { try await Task.sleep(for: .seconds(seconds)) }
   }
 
   /// What costs work to answer, below these paths: the pages' own files and what is watched are not among them.

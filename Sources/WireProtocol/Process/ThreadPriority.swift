@@ -32,7 +32,16 @@ public enum ThreadPriority {
   /// - Returns: false where a thread without the privilege (`CAP_SYS_NICE`) was to have a lower one than it has.
   @discardableResult
   public static func setNiceness(_ niceness: Int32) -> Bool {
-    setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, niceness) == 0
+    setNiceness(niceness, threadID: 0)
+  }
+
+  /// Lets all others go before another thread of this process.
+  ///
+  /// - Parameter threadID: the kernel's number of it.
+  public static func putLast(threadID: Int32) { _ = setNiceness(19, threadID: threadID) }
+
+  private static func setNiceness(_ niceness: Int32, threadID: Int32) -> Bool {
+    setpriority(__priority_which_t(PRIO_PROCESS.rawValue), id_t(threadID), niceness) == 0
   }
 
   private static func setPolicy(_ policy: Int32, priority: Int32) -> Bool {

@@ -42,8 +42,6 @@ static inline bool antiphon_peer_is_in_group(int fd, uint32_t group) {
 static inline int antiphon_eventfd(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
 // Wakes of the calling thread are not delayed to be merged with others (prctl(2)).
 static inline void antiphon_set_exact_wakeups(void) { prctl(PR_SET_TIMERSLACK, 1UL); }
-// Lets all others go before another thread of this process (setpriority(2); on Linux niceness belongs to the thread).
-static inline void antiphon_put_thread_last(int thread) { syscall(SYS_setpriority, 0, thread, 19); }
 static inline int antiphon_thread_id(void) { return (int)syscall(SYS_gettid); }
 // Few arenas: as many threads as cores use the heap at once, and each arena keeps its own free memory.
 static inline void antiphon_limit_heap_arenas(int count) { mallopt(M_ARENA_MAX, count); }

@@ -13,6 +13,8 @@ final class ClientBudgets {
   /// Of all clients.
   private(set) var waitingByteCount = 0
   private var accounts: [ClientID: ClientAccount] = [:]
+  /// Requests of each address.
+  private var requests: [ClientID: TokenBucket] = [:]
   /// Times `Grant.limitFactor`.
   private let factor: Int
   private let eventLoop: any EventLoop
@@ -45,6 +47,7 @@ final class ClientBudgets {
   func forgetIdle() {
     let now = now()
     accounts = accounts.filter { !$0.value.isIdle(now: now) }
+    requests = requests.filter { !$0.value.isFull(now: now) }
   }
 
   // MARK: Commands
@@ -76,6 +79,25 @@ final class ClientBudgets {
       .commands, grant.client,
       "over \(RouterLimits.clientCommandsPerSecond * limitFactor(of: grant)) requests and commands a second came from "
         + "this client", retryAfterSeconds: Int(seconds.rounded(.up)))
+  }
+
+  /// Takes one request of an address's, before it is known who asks for what.
+  ///
+  /// - Returns: the seconds it is to wait.
+  /// - Throws: `rate_limited` where these are too many.
+  func reserveRequest(from address: String?) throws(Refusal) -> Double {
+    let now = now()
+    let client = ClientID(subject: nil, address: address)
+    if requests[client] == nil, requests.count >= RouterLimits.maximumClients { requests = [:] }
+    let rate = TokenBucket.Rate(
+      burst: RouterLimits.addressRequestBurst, perSecond: RouterLimits.addressRequestsPerSecond,
+      factor: factor)
+    let seconds = requests[client, default: TokenBucket(rate, now: now)].reserve(
+      1, longest: RouterLimits.requestWaitSeconds, now: now)
+    guard seconds > RouterLimits.requestWaitSeconds else { return seconds }
+    throw refusal(
+      .commands, client, "over \(Int(rate.perSecond)) requests a second came from this address",
+      retryAfterSeconds: Int(seconds.rounded(.up)))
   }
 
   /// A command that came over HTTP.
