@@ -37,8 +37,7 @@ extension DataPlane {
     case .engine(.session(let id, .play(let request))): try play(request, on: id, for: asker)
     case .engine(.session(let id, .prepare(let request))): try prepare(request, on: id, for: asker)
     case .engine(.session(let id, .unprepare)):
-      store.sessions[id]?.prepared = nil
-      try sendInOrder(.session(id, .unprepare), for: asker)
+      try sendInOrder(.session(id, .unprepare), for: asker) { $0.prepared = nil }
     case .engine(.session(let id, .stop)): try stop(id, for: asker)
     case .engine(.session(let id, .volume(let level))): try setVolume(level, on: id, for: asker)
     case .engine(.media(let path)): list(path, for: asker)
@@ -48,20 +47,27 @@ extension DataPlane {
   }
 
   /// Sends a command behind a play of its session that waits to be written down.
-  private func sendInOrder(_ action: EngineCommand.Action, for asker: Asker) throws(Refusal) {
+  ///
+  /// - Parameter change: what is changed of the session once the command is accepted.
+  private func sendInOrder(
+    _ action: EngineCommand.Action, for asker: Asker, _ change: (RoutedSession) -> Void = { _ in }
+  ) throws(Refusal) {
     guard case .session(let id, _) = action, let session = store.sessions[id],
       let starting = session.starting,
       starting.requestID == nil
     else {
       try send(action, for: asker)
+      if case .session(let id, _) = action, let session = store.sessions[id] { change(session) }
       return
     }
     try state.prepare(session, for: asker.client)
+    change(session)
     save(session, for: asker) { [self] unwritten in
       if let unwritten { return asker.refuseUnwritten(unwritten, sessionID: id) }
       do throws(Refusal) {
         try send(action, for: asker)
       } catch {
+        session.isStopping = false
         asker.refuse(error.report, sessionID: id)
       }
     }
@@ -136,10 +142,8 @@ extension DataPlane {
   private func stop(_ id: SessionID, for asker: Asker) throws(Refusal) {
     guard let session = store.sessions[id], session.state == .idle || session.isLost, session.owed != nil
     else {
-      release(id)
-      try sendInOrder(.session(id, .stop), for: asker)
-      store.sessions[id]?.isStopping = true
-      return
+      try sendInOrder(.session(id, .stop), for: asker) { $0.isStopping = true }
+      return release(id)
     }
     try state.prepare(session, for: asker.client)
     session.owed = nil

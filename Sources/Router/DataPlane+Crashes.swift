@@ -81,6 +81,7 @@ extension DataPlane {
     var play = play
     play.heldAtMilliseconds = play.heldAtMilliseconds ?? Self.nowMilliseconds
     heldPlays[session.id] = HeldPlay(play: play, asker: asker)
+    session.isHeld = play.entry != nil
     state.save(session)
     let wait = TimeAmount.milliseconds(Int64(CrashLimits.precedenceMilliseconds))
     eventLoop.assumeIsolated().scheduleTask(in: wait) { [weak self] in self?.watchTrials() }
@@ -88,15 +89,25 @@ extension DataPlane {
 
   /// Lets a play that is held go, since another has taken its place.
   func release(_ id: SessionID) {
-    guard let held = heldPlays.removeValue(forKey: id), held.play.entry != nil else { return }
+    guard let held = takeHeld(id), held.play.entry != nil else { return }
     held.asker.refuse(.overtaken, sessionID: id)
+  }
+
+  private func takeHeld(_ id: SessionID) -> HeldPlay? {
+    store.sessions[id]?.isHeld = false
+    return heldPlays.removeValue(forKey: id)
+  }
+
+  /// A client's own comes to nothing; what it was to replace is asked for again.
+  private func drop(_ held: HeldPlay, _ id: SessionID, _ report: ErrorReport) {
+    held.asker.refuse(report, sessionID: id)
+    if let session = store.sessions[id] { goOn(session, without: held.play) }
   }
 
   /// The engine is away: they are asked for at its return.
   func failHeldPlays(_ report: ErrorReport) {
-    let held = heldPlays
-    heldPlays = [:]
-    for (id, held) in held {
+    for id in Array(heldPlays.keys) {
+      guard let held = takeHeld(id) else { continue }
       held.asker.refuse(report, sessionID: id)
       guard let entry = held.play.entry,
         let session = try? store.session(id, for: held.asker.client, limitFactor: held.asker.limitFactor)
@@ -115,11 +126,12 @@ extension DataPlane {
     let latest = Self.nowMilliseconds - Int(RouterLimits.answerSeconds) * 1_000
     for (id, held) in heldPlays
     where held.play.entry != nil && (held.play.heldAtMilliseconds ?? latest) < latest {
-      heldPlays[id] = nil
-      held.asker.refuse(
+      _ = takeHeld(id)
+      drop(
+        held, id,
         ErrorReport(
           .engineUnavailable, "other tracks on which the engine may have died are tried first",
-          hint: "try again", stage: .queue), sessionID: id)
+          hint: "try again", stage: .queue))
     }
     resumeHeldPlays()
   }
@@ -136,7 +148,7 @@ extension DataPlane {
       guard crashes.verdict(request.url, tag: request.tag, waited: waited, now: now) != .wait else {
         continue
       }
-      heldPlays[id] = nil
+      _ = takeHeld(id)
       do throws(Refusal) {
         let session = try store.session(id, for: held.asker.client, limitFactor: held.asker.limitFactor)
         // What is owed by now may be another.
@@ -144,7 +156,7 @@ extension DataPlane {
         if held.asker.client != .router { try state.prepare(session, for: held.asker.client) }
         begin(held.play, session, for: held.asker)
       } catch {
-        held.asker.refuse(error.report, sessionID: id)
+        drop(held, id, error.report)
       }
     }
   }

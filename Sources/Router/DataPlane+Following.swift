@@ -42,7 +42,9 @@ extension DataPlane {
           session.starting = nil
           return hold(starting, session, for: asker)
         }
-        session.starting?.requestID = try send(.session(session.id, .play(play.request)), for: asker)
+        let requestID = try send(.session(session.id, .play(play.request)), for: asker)
+        session.starting?.requestID = requestID
+        state.noteSent(play.request.tag, requestID, of: session)
         if let tag = play.request.tag { crashes.sent(tag) }
       } catch {
         session.starting = nil
@@ -89,12 +91,14 @@ extension DataPlane {
     if let reason = play.endedMeanwhile { goOn(session, after: reason) }
   }
 
-  private func owe(_ request: PlayRequest, _ session: RoutedSession) {
+  func owe(_ request: PlayRequest, _ session: RoutedSession) {
     session.owed = request
     state.save(session)
     let wait = TimeAmount.milliseconds(RouterLimits.retryMilliseconds)
     eventLoop.assumeIsolated().scheduleTask(in: wait) { [weak self, weak session] in
       guard let self, let session, store.sessions[session.id] === session, session.owed != nil else { return }
+      // A client's own goes first.
+      guard !session.isHeld else { return owe(request, session) }
       // Without an engine, its return asks.
       if link.isEstablished { goOn(session) }
     }
@@ -309,7 +313,9 @@ extension DataPlane {
       }
       do throws(Refusal) {
         guard try verdict.get() else { throw .isTried }
-        session.prepared?.requestID = try send(.session(session.id, .prepare(play.request)), for: answered)
+        let requestID = try send(.session(session.id, .prepare(play.request)), for: answered)
+        session.prepared?.requestID = requestID
+        state.noteSent(play.request.tag, requestID, of: session)
         if let tag = play.request.tag { crashes.sent(tag) }
       } catch {
         answered.refuse(error.report, sessionID: session.id)

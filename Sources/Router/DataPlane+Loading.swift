@@ -139,6 +139,8 @@ extension DataPlane {
   func follow(after undos: [SessionUndo]) {
     for undo in undos where !undo.session.isForgotten {
       for event in undo.events { follow(event, undo.session) }
+      // Its timer may have gone by meanwhile.
+      if undo.session.starting == nil, let owed = undo.session.owed { owe(owed, undo.session) }
       store.removeIfUnused(undo.session)
     }
   }

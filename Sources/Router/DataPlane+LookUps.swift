@@ -3,15 +3,16 @@ import WireProtocol
 
 /// Listings and resolves, which concern no session.
 extension DataPlane {
-  /// A folder that is being listed already is listed once, for all who ask.
+  /// A folder that a client has asked for already is listed once, for all of its requests.
   func list(_ path: String, for asker: Asker) {
-    if listings[path] != nil {
-      listings[path]?.append(asker)
+    let listing = Listing(client: asker.client, path: path)
+    if listings[listing] != nil {
+      listings[listing]?.append(asker)
       return
     }
-    listings[path] = [asker]
+    listings[listing] = [asker]
     let answered = { [weak self] (event: EngineEvent) in
-      guard let self, let askers = listings.removeValue(forKey: path) else { return }
+      guard let self, let askers = listings.removeValue(forKey: listing) else { return }
       for asker in askers { asker.answer(.event(event)) }
     }
     lookUp(.media, .media(path: path), for: asker, answered)

@@ -16,8 +16,8 @@ final class DataPlane {
   let budgets: ClientBudgets
   let connectionPlaces: ConnectionPlaces
   var lookUps = ClientLookUps()
-  /// Who waits for a folder's listing, by its path.
-  var listings: [String: [Asker]] = [:]
+  /// Who waits for a folder's listing. Clients share none, so that nobody waits behind another's.
+  var listings: [Listing: [Asker]] = [:]
   /// Numbers the plays of this start.
   var tagCount = 0
   /// The answers to commands with an idempotency key.
@@ -46,6 +46,11 @@ final class DataPlane {
   /// Whether everyone has been told that the Router stops.
   private(set) var isDraining = false
   private var reportedDrops = 0
+
+  struct Listing: Hashable {
+    var client: ClientID
+    var path: String
+  }
 
   /// One `/listen` player.
   private struct OggConnection {

@@ -33,7 +33,7 @@ struct DataPlaneHandle: Sendable {
   func ask(_ command: ClientCommand, for grant: Grant) async throws -> Asker.Answer {
     try await eventLoop.flatSubmit {
       let plane = plane.value
-      return perform(command, for: grant.client, limitFactor: plane.budgets.limitFactor(of: grant)) {
+      return perform(command, for: grant.client, limitFactor: grant.limitFactor) {
         () throws(Refusal) in try plane.budgets.charge(command, of: grant, command.session(in: plane.store))
       }
     }.get()

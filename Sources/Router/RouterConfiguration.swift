@@ -140,6 +140,6 @@ package struct RouterConfiguration: ParsableArguments, Sendable {
     var keys: [TokenKey] = []
     if let file = tokenSecretFile { keys.append(try .secret(file: file)) }
     if let file = tokenPublicKeyFile { keys.append(try .publicKey(file: file)) }
-    return try await AccessControl(keys: keys, isAnonymousAllowed: anonymous)
+    return try await AccessControl(keys: keys, isAnonymousAllowed: anonymous, limitFactor: clientLimits)
   }
 }

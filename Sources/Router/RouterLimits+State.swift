@@ -4,10 +4,10 @@ extension RouterLimits {
   /// `admin`. Past it the client's own session that was left alone longest makes room.
   package static let maximumSessionsPerClient = 2_000
 
-  /// Commands that wait for the disk, or for a queue that is read from it: of all clients, and of one. A transaction
-  /// takes milliseconds, so that more wait only where commands come faster than any client needs.
-  package static let maximumDiskWaiters = 2_000
-  package static let maximumDiskWaitersPerClient = 256
+  /// Commands that wait for the disk, or for a queue that is read from it: of all clients, and of one, as many as it may
+  /// have in flight. A bot with 1,000 guilds that comes back after the Router's restart has each queue read at once.
+  package static let maximumDiskWaiters = 4_096
+  package static let maximumDiskWaitersPerClient = clientCommandsInFlight
 
   /// What an entry takes besides its texts: its struct twice, since arrays double, and their headers.
   package static let entryOverheadByteCount = 256
@@ -18,16 +18,17 @@ extension RouterLimits {
   /// One history: 100 entries with 1,000 bytes of text each. Past it the oldest go, since what plays cannot be refused.
   package static let historyByteCount = 131_072
 
-  /// All queues of the sessions that one client has made: four of the largest. Whatever its factor, a client gets at
-  /// most half of what is kept for all.
-  package static let clientQueueByteCount = 33_554_432
-  package static let maximumClientQueueByteCount = 134_217_728
+  /// All queues of the sessions that one client has made: eight of the largest, or the full histories of a bot's 1,000
+  /// guilds (45 MB) with some 40 tracks that wait in each. Whatever its factor, a client gets at most half of what is
+  /// kept for all.
+  package static let clientQueueByteCount = 67_108_864
+  package static let maximumClientQueueByteCount = 268_435_456
 
   /// All queues on disk.
-  package static let storedQueueByteCount = 268_435_456
+  package static let storedQueueByteCount = 536_870_912
 
-  /// All queues in memory: eight of the largest. The Router has 41 MiB without any, and is to stay below 150.
-  package static let memoryQueueByteCount = 67_108_864
+  /// All queues in memory: that bot's, and some more. The Router has 41 MiB without any, and is to stay below 150.
+  package static let memoryQueueByteCount = 83_886_080
 
   /// A queue that nobody hears and that does not play leaves the memory after this long.
   package static let idleQueueSeconds: Int64 = 300

@@ -90,7 +90,7 @@ async def test_equal_bit_rates_share_one_production(antiphon, media, new_session
     async def productions() -> int:
         text = (await request("GET", f"{antiphon.engine.url}/metrics")).body
         return int(
-            next(line for line in text.splitlines() if line.startswith("antiphon_engine_productions")).split()[1]
+            next(line for line in text.splitlines() if line.startswith("antiphon_engine_productions_total")).split()[1]
         )
 
     before = await productions()

@@ -2,18 +2,22 @@ import Dispatch
 import Synchronization
 import WireProtocol
 
-/// Lists folders, one after the other, off every other thread. Whoever asks for a folder that waits to be listed is
-/// answered by the same reading.
+/// Lists folders, one after the other, off every other thread, for each client in turn. Whoever asks for a folder that
+/// waits to be listed is answered by the same reading.
 package final class MediaLister: Sendable {
   private struct State {
-    /// By path, in no order: `queue` has the order.
+    /// By path.
     var waiting: [String: [Inquiry]] = [:]
+    /// The paths that are to be read. One that several clients wait for has a place in the line of each.
+    var order = FairQueue<String>()
     var waitingCount = 0
   }
 
   /// Requesters at once. A listing takes some milliseconds, so that the last one of as many different folders waits
   /// for a few seconds: more would have given up.
   package static let maximumWaiting = 1_000
+  /// Of one client.
+  package static let maximumWaitingPerClient = 250
 
   private let read: @Sendable (String) throws(ErrorReport) -> MediaListing
   private let answer: @Sendable (EngineEvent, [Inquiry]) -> Void
@@ -32,15 +36,19 @@ package final class MediaLister: Sendable {
   }
 
   package func list(_ path: String, for inquiry: Inquiry) {
-    enum Place { case first, shared, none }
+    enum Place { case queued, shared, none }
     let place: Place = state.withLock { state in
-      guard state.waitingCount < Self.maximumWaiting else { return .none }
+      guard state.waitingCount < Self.maximumWaiting,
+        state.order.count(of: inquiry.client) < Self.maximumWaitingPerClient
+      else { return .none }
       state.waitingCount += 1
+      let isShared = state.waiting[path, default: []].contains { $0.client == inquiry.client }
       state.waiting[path, default: []].append(inquiry)
-      return state.waiting[path]!.count == 1 ? .first : .shared
+      if !isShared { state.order.append(path, for: inquiry.client) }
+      return isShared ? .shared : .queued
     }
     switch place {
-    case .first: queue.async { [self] in read(path) }
+    case .queued: queue.async { [self] in readNext() }
     case .shared: break
     case .none:
       let report = ErrorReport(
@@ -50,13 +58,17 @@ package final class MediaLister: Sendable {
     }
   }
 
-  private func read(_ path: String) {
+  private func readNext() {
     // Whoever asks from now on wants to know what is there from now on.
-    let inquiries = state.withLock { state in
-      let inquiries = state.waiting.removeValue(forKey: path) ?? []
+    let next: (path: String, inquiries: [Inquiry])? = state.withLock { state in
+      guard let path = state.order.popNext(load: { _ in 0 })?.element,
+        let inquiries = state.waiting.removeValue(forKey: path)
+      else { return nil }
       state.waitingCount -= inquiries.count
-      return inquiries
+      return (path, inquiries)
     }
+    // Another client's turn has read it already.
+    guard let (path, inquiries) = next else { return }
     let body: EngineEvent.Body
     do throws(ErrorReport) {
       body = .media(try self.read(path))

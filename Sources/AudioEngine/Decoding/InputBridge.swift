@@ -55,6 +55,7 @@ final class InputBridge {
     guard whence == SEEK_SET else { return Int64(antiphon_averror_eio) }
     do {
       try watch.check()
+      defer { watch.endRead(byteCount: 0) }
       try input.seek(to: offset)
       self.offset = offset
       return offset

@@ -40,10 +40,7 @@ final class ReadWatch {
   var hasUsedTagTime: Bool { isOpening && usedCPUNanoseconds > Self.tagCPUNanoseconds }
 
   /// Reading begins: until `endRead` it is no work of libav's.
-  func beginRead() throws(ErrorReport) {
-    if isOpening { grownByteCount += ResidentMemory.byteCount - residentByteCount }
-    try check()
-  }
+  func beginRead() throws(ErrorReport) { try check() }
 
   func endRead(byteCount: Int) {
     self.byteCount += byteCount
@@ -52,6 +49,9 @@ final class ReadWatch {
 
   /// - Throws: `superseded`; `source_timeout` or `source_too_large` where opening takes more than it may.
   func check() throws(ErrorReport) {
+    if isOpening { grownByteCount += ResidentMemory.byteCount - residentByteCount }
+    // Whatever others take while this waits is theirs.
+    defer { if isOpening { residentByteCount = ResidentMemory.byteCount } }
     guard !isCancelled() else { throw .superseded }
     if isOpening {
       guard usedCPUNanoseconds < Self.openingCPUNanoseconds else {

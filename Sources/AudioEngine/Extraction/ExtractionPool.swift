@@ -12,8 +12,8 @@ import WireProtocol
 package struct ExtractionLimits: Sendable {
   /// Processes at once, each with one job at a time; 60 to 100 MiB each.
   var maximumWorkers = 2
-  /// Processes more than that while several clients wait: four whose pages hang leave one to a fifth.
-  var maximumExtraWorkers = 4
+  /// Processes more than that while several clients wait: three whose pages hang leave one to a fourth.
+  var maximumExtraWorkers = 2
   /// Jobs of one client that may wait for a process, and those of all.
   var maximumQueuedJobs = 32
   var maximumQueuedJobsOfAll = 128
@@ -26,7 +26,7 @@ package struct ExtractionLimits: Sendable {
   /// Resident memory after a job that makes a process be replaced.
   var recycleByteCount = 256 << 20
   /// Resident memory at which a process gives its job up.
-  var memoryByteLimit = 1 << 30
+  var memoryByteLimit = 512 << 20
   /// A process without a job ends after this; one of those beyond `maximumWorkers` sooner.
   var idleSeconds = 600
   var extraIdleSeconds = 10

@@ -8,6 +8,7 @@ dead engine leaves none behind. `--version` prints the version of the yt-dlp tha
 docs/decisions/0008-extraction-worker.md says why it is as it is.
 """
 
+import contextlib
 import importlib.util
 import ipaddress
 import json
@@ -414,6 +415,9 @@ def main() -> None:
     if sys.argv[1:] == ["--version"]:
         print(installed_version())
         return
+    # Where memory is short, this goes and not the engine. The kernel lets everyone say so of oneself.
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
+        file.write("500")
     pipes = Pipes()
     settings = pipes.read_settings()
     policy = AddressPolicy(settings["allowed"], settings["refused"])

@@ -12,7 +12,9 @@ package struct CommandShare {
   package init() {}
 
   package mutating func spend(from start: UInt64, to end: UInt64) {
-    paidNanoseconds = max(paidNanoseconds, start) + Self.cost * (end - start)
+    // What nobody had to wait for, since nothing was due, is not paid for later.
+    let debt = min(max(paidNanoseconds, start), start + Self.burstNanoseconds)
+    paidNanoseconds = debt + Self.cost * (end - start)
   }
 
   /// How long commands have to wait now; 0 where they need not.

@@ -263,7 +263,8 @@ final class PacerLoop {
     }
     var deadline = streamingCount > 0 ? schedule.time(of: schedule.nextTick) : nil
     if !inspection.isIdle || links.contains(where: { !$0.unlisted.isEmpty }) {
-      deadline = MonotonicClock.nowNanoseconds
+      // A part each tick: this thread goes before all others.
+      deadline = min(deadline ?? .max, MonotonicClock.nowNanoseconds + Schedule.tickNanoseconds)
     }
     if deadline == nil, !sessions.isEmpty { deadline = nextCleanUpNanoseconds }
     pacer.wait(until: deadline, descriptors: &pollDescriptors)

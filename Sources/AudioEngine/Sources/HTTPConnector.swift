@@ -110,8 +110,10 @@ final class HTTPConnector {
         client = candidate
         return (transfer, head)
       } catch {
+        // Before it is closed, which makes it fail.
+        let hasFailed = transfer.hasFailed
         transfer.close()
-        guard transfer.hasFailed, !candidates.isEmpty, !isCancelled() else {
+        guard hasFailed, !candidates.isEmpty, !isCancelled() else {
           // Where it is asked again, all addresses are.
           client = nil
           throw HTTPFailure(error, remedy: .retry)

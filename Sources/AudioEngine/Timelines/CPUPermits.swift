@@ -18,6 +18,7 @@ package final class CPUPermits: Sendable {
 
   fileprivate struct Holder {
     let client: String?
+    let isOpening: Bool
     let sinceNanoseconds: UInt64
     let threadID: Int32
     /// Its permit has been given to another.
@@ -29,7 +30,7 @@ package final class CPUPermits: Sendable {
   fileprivate static let longestOpeningNanoseconds: UInt64 = 1_000_000_000
   /// A turn is 20 ms: who holds a permit five times as long is inside a library that does not ask us.
   private static let longestHoldNanoseconds: UInt64 = 100_000_000
-  /// Who holds one as long as this is not merely kept waiting by the machine.
+  /// What is opened and holds one as long as this is not merely kept waiting by the machine.
   private static let lastNanoseconds: UInt64 = 1_000_000_000
   /// Threads of one client inside libraries at once, before no more of its own are let in.
   fileprivate static let maximumOverdueTurns = 4
@@ -65,7 +66,7 @@ package final class CPUPermits: Sendable {
   package func acquire(for timeline: Timeline) {
     let threadID = EngineThread.currentID
     let turn: DispatchSemaphore? = state.withLock { state in
-      if state.free > 0, state.mayHold(timeline.client) {
+      if state.free > 0, state.mayHold(timeline) {
         state.free -= 1
         state.hold(timeline, threadID)
         return nil
@@ -99,7 +100,7 @@ package final class CPUPermits: Sendable {
       }
       // Another has the permit already; but there may be a free one that its client was not given.
       state.endOverdue(timeline.client)
-      if state.free > 0 {
+      for _ in 0..<state.free {
         state.free -= 1
         passOn(&state, now)
       }
@@ -119,12 +120,12 @@ package final class CPUPermits: Sendable {
 
   private func replaceOverdue() {
     let now = MonotonicClock.nowNanoseconds
-    let threads: [Int32] = state.withLock { state in
-      var threads: [Int32] = []
+    state.withLock { state in
       for (holder, held) in state.holders {
-        if !held.isLast, now > held.sinceNanoseconds + Self.lastNanoseconds {
+        if held.isOpening, !held.isLast, now > held.sinceNanoseconds + Self.lastNanoseconds {
           state.holders[holder]!.isLast = true
-          threads.append(held.threadID)
+          // Under the lock, so that it is not in another turn by then.
+          ThreadPriority.putLast(threadID: held.threadID)
         }
         guard !held.isOverdue, now > held.sinceNanoseconds + Self.longestHoldNanoseconds,
           !state.waiters.isEmpty
@@ -134,9 +135,7 @@ package final class CPUPermits: Sendable {
         state.overdueTurns[held.client, default: 0] += 1
         passOn(&state, now)
       }
-      return threads
     }
-    for thread in threads { ThreadPriority.putLast(threadID: thread) }
   }
 
   private func publishLeastStock(_ state: borrowing State) {
@@ -147,11 +146,14 @@ package final class CPUPermits: Sendable {
 extension CPUPermits.State {
   fileprivate mutating func hold(_ timeline: Timeline, _ threadID: Int32) {
     holders[ObjectIdentifier(timeline)] = CPUPermits.Holder(
-      client: timeline.client, sinceNanoseconds: MonotonicClock.nowNanoseconds, threadID: threadID)
+      client: timeline.client, isOpening: timeline.phase == .opening,
+      sinceNanoseconds: MonotonicClock.nowNanoseconds, threadID: threadID)
   }
 
-  fileprivate func mayHold(_ client: String?) -> Bool {
-    overdueTurns[client, default: 0] < CPUPermits.maximumOverdueTurns
+  /// What plays may, whatever else its client opens.
+  fileprivate func mayHold(_ timeline: Timeline) -> Bool {
+    timeline.phase != .opening
+      || overdueTurns[timeline.client, default: 0] < CPUPermits.maximumOverdueTurns
   }
 
   fileprivate mutating func endOverdue(_ client: String?) {
@@ -164,7 +166,7 @@ extension CPUPermits.State {
       promotions[waiters[overdue].timeline.client] = now
       return overdue
     }
-    return waiters.indices.filter { mayHold(waiters[$0].timeline.client) }
+    return waiters.indices.filter { mayHold(waiters[$0].timeline) }
       .min { rank(waiters[$0]) < rank(waiters[$1]) }
   }
 
@@ -181,7 +183,7 @@ extension CPUPermits.State {
     return waiters.indices.first { index in
       let waiter = waiters[index]
       return waiter.timeline.phase == .opening && now > waiter.sinceNanoseconds + patience
-        && promotions[waiter.timeline.client] == nil && mayHold(waiter.timeline.client)
+        && promotions[waiter.timeline.client] == nil && mayHold(waiter.timeline)
     }
   }
 }

@@ -46,13 +46,19 @@ final class HeldPermit {
     permits.release(by: timeline)
   }
 
+  /// After a turn: whoever waits is next, be it for the CPU or for a slot. `acquire` follows.
+  func endTurn() {
+    release()
+    slot.share()
+  }
+
   /// Lets others have a turn where one has lasted its time and made no packet yet: what makes packets is asked between
   /// them, and would wait twice.
   func share() {
     guard let since = heldNanoseconds, isOpening, permits.isWanted,
       MonotonicClock.nowNanoseconds >= since + Turn.longestNanoseconds
     else { return }
-    release()
+    endTurn()
     acquire()
   }
 

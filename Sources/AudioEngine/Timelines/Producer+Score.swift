@@ -60,7 +60,7 @@ extension Producer {
       } while Self.isBehind(timeline) && !turn.isOver(packetCount: writer.count) && !permit.isNeededMore
       let cost = turn.cost(packetCount: writer.count)
       admission.record(packets: cost.packets, nanoseconds: cost.nanoseconds)
-      permit.release()
+      permit.endTurn()
     }
     throw .superseded
   }

@@ -219,7 +219,7 @@ package struct Producer: Sendable {
     guard step == .goOn, pace.turn.isOver(packetCount: writer.count) || permit.isNeededMore else { return }
     let cost = pace.turn.cost(packetCount: writer.count)
     measure?(cost.packets, cost.nanoseconds)
-    permit.release()
+    permit.endTurn()
     restWhileAhead(timeline, permit)
     permit.acquire()
     // Only now: while it waited, its listeners went on.

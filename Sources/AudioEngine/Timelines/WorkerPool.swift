@@ -52,7 +52,10 @@ package final class WorkerPool: Sendable {
   private let maximumBegunJobs: Int
   private let state = Mutex(State())
   private let work = DispatchSemaphore(value: 0)
+  /// What waits for a slot.
+  private let wanted = Atomic<Int>(0)
   private static let idleSeconds = 30
+  private static let threadRetry = DispatchTimeInterval.seconds(1)
 
   /// - Parameters:
   ///   - maximumWorkers: slots, 1 or more.
@@ -126,8 +129,12 @@ package final class WorkerPool: Sendable {
     turn.wait()
   }
 
+  /// Whether anything waits for a slot.
+  fileprivate var isSlotWanted: Bool { wanted.load(ordering: .relaxed) > 0 }
+
   /// Gives free slots away. Jobs that get one are the caller's to start, outside the lock.
   private func take(_ state: inout State) -> [Start] {
+    defer { wanted.store(state.entrants.count, ordering: .relaxed) }
     var starts: [Start] = []
     let share = maximumBegunJobs / Self.clientShare
     while state.slotCount < maximumWorkers {
@@ -177,6 +184,10 @@ package final class WorkerPool: Sendable {
       } catch {
         state.withLock { $0.undo(start, keeping: start.number != submitted) }
         if start.number == submitted { failure = error }
+        // Its slot is for whoever waits, once there may be threads again.
+        DispatchQueue.global().asyncAfter(deadline: .now() + Self.threadRetry) { [self] in
+          runQueued(state.withLock { take(&$0) })
+        }
       }
     }
     if let failure { throw failure }
@@ -292,6 +303,11 @@ package final class WorkerSlot {
     guard isHeld else { return }
     isHeld = false
     pool.leaveSlot(of: client)
+  }
+
+  /// Between two turns: another that waits has it. `acquire` follows.
+  package func share() {
+    if pool.isSlotWanted { release() }
   }
 
   /// Blocks until there is a slot again.

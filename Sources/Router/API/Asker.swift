@@ -46,7 +46,7 @@ enum Asker {
   /// How many times the usual limits its client's are.
   var limitFactor: Int {
     switch self {
-    case .webSocket(let listener, _, _): listener.plane.budgets.limitFactor(of: listener.request.grant)
+    case .webSocket(let listener, _, _): listener.request.grant.limitFactor
     case .http(_, _, _, let factor): factor
     case .keyed(let asker, _, _): asker.limitFactor
     case .inside, .router: 1

@@ -22,11 +22,15 @@ package struct AccessControl: Sendable {
   /// nil where there are no keys, and so no tokens.
   private let verifier: TokenVerifier?
   private let isAnonymousAllowed: Bool
+  /// Times each client's own limits.
+  private let limitFactor: Int
 
   /// - Parameters:
   ///   - keys: what tokens are verified with; without any, everyone may do everything.
   ///   - isAnonymousAllowed: whether who shows no token may do everything although there are keys.
-  package init(keys: [TokenKey], isAnonymousAllowed: Bool) async throws {
+  ///   - limitFactor: how many times the usual limits everybody's are.
+  package init(keys: [TokenKey], isAnonymousAllowed: Bool, limitFactor: Int = 1) async throws {
+    self.limitFactor = limitFactor
     verifier = keys.isEmpty ? nil : try await TokenVerifier(keys)
     self.isAnonymousAllowed = isAnonymousAllowed || keys.isEmpty
   }
@@ -46,6 +50,12 @@ package struct AccessControl: Sendable {
     for credentials: Credentials, takingTicket: Bool = true, now: Int64 = Grant.nowMilliseconds
   ) throws(Refusal) -> Grant {
     if let ticket = credentials.ticket { return try tickets.grant(of: ticket, taking: takingTicket) }
+    var grant = try clientGrant(for: credentials, now: now)
+    grant.limitFactor = min(grant.limitFactor * limitFactor, RouterLimits.limitFactorRange.upperBound)
+    return grant
+  }
+
+  private func clientGrant(for credentials: Credentials, now: Int64) throws(Refusal) -> Grant {
     // Without keys a token cannot be judged, and there is nothing that it could add.
     guard let verifier else { return .everything(from: credentials.address) }
     guard let token = try Self.token(in: credentials.authorization, isNeeded: !isAnonymousAllowed) else {

@@ -28,6 +28,7 @@ final class FrameOutlet: ChannelDuplexHandler {
   private var outbox = Outbox()
   private var isWritable = true
   private var isAwaitingFlush = false
+  private var isStopped = false
   var waitingByteCount: Int { outbox.byteCount }
   /// Text that was written and that the socket has not taken yet.
   private var unsentTextByteCount = 0
@@ -82,6 +83,8 @@ final class FrameOutlet: ChannelDuplexHandler {
 
   /// Writes a text message at once, in its place among the audio.
   func sendText(_ message: TextMessage) {
+    // An answer that comes late is for nobody, and would be kept and accounted for without an end.
+    guard context != nil, !isStopped else { return }
     if isWritable, outbox.isEmpty {
       write(message)
       flush()
@@ -109,7 +112,10 @@ final class FrameOutlet: ChannelDuplexHandler {
   }
 
   /// Nothing but control frames is written from here on.
-  func stop() { forgetWaiting() }
+  func stop() {
+    isStopped = true
+    forgetWaiting()
+  }
 
   @inline(__always)
   private func write(_ frame: ByteBuffer, messageCount: Int) {
@@ -146,7 +152,7 @@ final class FrameOutlet: ChannelDuplexHandler {
   }
 
   private func keepAudio(_ frame: ByteBuffer) {
-    guard outbox.appendAudio(frame) else { return }
+    guard context != nil, !isStopped, outbox.appendAudio(frame) else { return }
     statistics.droppedFrames += 1
     let now = NIODeadline.now()
     guard let since = losingSince else {

@@ -27,7 +27,7 @@ final class WebSocketListener: ChannelInboundHandler, FrameOutletDelegate {
     self.request = request
     self.plane = plane
     budget = ConnectionBudget(
-      factor: plane.budgets.limitFactor(of: request.grant), now: plane.budgets.now())
+      factor: request.grant.limitFactor, now: plane.budgets.now())
     outlet = FrameOutlet(statistics: plane.statistics)
     outlet.delegate = self
   }

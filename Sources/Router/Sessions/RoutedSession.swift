@@ -51,6 +51,8 @@ final class RoutedSession {
   var isLost = false
   /// Why the track that was being opened is about to end: the engine can carry no more now.
   var overload: ErrorReport?
+  /// A client's play of it waits until its address may be tried (`DataPlane.heldPlays`).
+  var isHeld = false
   /// No more kept, by that name there may be another.
   var isForgotten = false
   /// When it was last changed, by the Router's running time.
@@ -84,7 +86,7 @@ final class RoutedSession {
   }
   /// Whether nothing is lost where it is forgotten.
   var isUnused: Bool { isAbandoned && keepsNothing }
-  var isAbandoned: Bool { isIdle && listenerCount == 0 && deferred == nil }
+  var isAbandoned: Bool { isIdle && listenerCount == 0 && deferred == nil && !isHeld }
   var keepsNothing: Bool { storedRows == nil && queue.isPristine && volume == 1 }
   var title: String? { playback.title }
   /// What plays is none of the queue's.

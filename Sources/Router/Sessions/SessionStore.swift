@@ -114,7 +114,9 @@ final class SessionStore {
     let most = maximumSessions(limitFactor)
     let isShareFull = client != .router && own.count >= most
     guard isShareFull || sessions.count >= RouterLimits.maximumSessions else { return }
-    let abandoned = own.compactMap { sessions[$0] }.filter { $0.isAbandoned && !isUnconfirmed($0.id) }
+    // Those of before creators were kept are nobody's: without them a full Router would take nobody new for a month.
+    let candidates = isShareFull ? own : own.union(accounts.sessions(of: .router))
+    let abandoned = candidates.compactMap { sessions[$0] }.filter { $0.isAbandoned && !isUnconfirmed($0.id) }
     if let session = abandoned.min(by: { $0.touchedMilliseconds < $1.touchedMilliseconds }) {
       return forget(session)
     }
@@ -180,7 +182,11 @@ final class SessionStore {
 
   private func admit(_ id: SessionID, _ grant: Grant) throws(Refusal) -> RoutedSession {
     try checkRoom(for: id)
-    let session = try session(id, for: grant.client, limitFactor: grant.limitFactor)
+    // Who listens alone takes no session over.
+    let session =
+      if let known = sessions[id] { known } else {
+        try session(id, for: grant.client, limitFactor: grant.limitFactor)
+      }
     listenerCount += 1
     statistics.listenersAccepted += 1
     return session

@@ -4,6 +4,7 @@ import WireProtocol
 struct SessionUndo {
   let session: RoutedSession
   private var queue: TrackQueue
+  private var storedRows: StoredRows?
   private var starting: StartingPlay?
   private var prepared: PreparedPlay?
   private var owed: PlayRequest?
@@ -18,6 +19,7 @@ struct SessionUndo {
   init(_ session: RoutedSession) {
     self.session = session
     queue = session.queue
+    storedRows = session.storedRows
     starting = session.starting
     prepared = session.prepared
     owed = session.owed
@@ -34,6 +36,12 @@ struct SessionUndo {
     events.append(event)
   }
 
+  /// A play or prepare of before has been sent.
+  mutating func sent(_ tag: String?, _ requestID: String) {
+    if starting?.request.tag == tag { starting?.requestID = requestID }
+    if prepared?.request.tag == tag { prepared?.requestID = requestID }
+  }
+
   /// As `DataPlane.loseEngine`.
   mutating func engineWentAway() {
     if let play = starting {
@@ -46,6 +54,8 @@ struct SessionUndo {
 
   /// The session is as it was. What the engine has said since is to be followed again.
   func restore() {
+    // Without its rows it was on disk, and is read again.
+    session.storedRows = storedRows
     session.queue = queue
     session.starting = starting
     session.prepared = prepared

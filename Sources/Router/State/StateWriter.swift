@@ -102,6 +102,12 @@ final class StateWriter {
     underway?.cargo.undos[session.id]?.append(event)
   }
 
+  /// Remembers that a play or prepare was sent, as `note`.
+  func noteSent(_ tag: String?, _ requestID: String, of session: RoutedSession) {
+    cargo.undos[session.id]?.sent(tag, requestID)
+    underway?.cargo.undos[session.id]?.sent(tag, requestID)
+  }
+
   /// Remembers that the engine is away, as `note`.
   func noteEngineWentAway() {
     for id in cargo.undos.keys { cargo.undos[id]?.engineWentAway() }

@@ -15,7 +15,7 @@ final class ClientBudgets {
   private var accounts: [ClientID: ClientAccount] = [:]
   /// Requests of each address.
   private var requests: [ClientID: TokenBucket] = [:]
-  /// Times `Grant.limitFactor`.
+  /// How many times the usual requests of an address may come; what clients may have is in their grants.
   private let factor: Int
   private let eventLoop: any EventLoop
   private let log: RefusalLog
@@ -38,10 +38,6 @@ final class ClientBudgets {
 
   var clientCount: Int { accounts.count }
   var commandsInFlight: Int { accounts.values.reduce(0) { $0 + $1.inFlight } }
-
-  func limitFactor(of grant: Grant) -> Int {
-    min(grant.limitFactor * factor, RouterLimits.limitFactorRange.upperBound)
-  }
 
   /// Forgets who has been quiet. Called once a second.
   func forgetIdle() {
@@ -77,7 +73,7 @@ final class ClientBudgets {
     guard seconds > RouterLimits.requestWaitSeconds else { return seconds }
     throw refusal(
       .commands, grant.client,
-      "over \(RouterLimits.clientCommandsPerSecond * limitFactor(of: grant)) requests and commands a second came from "
+      "over \(RouterLimits.clientCommandsPerSecond * grant.limitFactor) requests and commands a second came from "
         + "this client", retryAfterSeconds: Int(seconds.rounded(.up)))
   }
 
@@ -107,7 +103,7 @@ final class ClientBudgets {
     -> CommandCharge
   {
     let inFlight = account(grant) { $0.inFlight }
-    guard inFlight < RouterLimits.clientCommandsInFlight * limitFactor(of: grant) else {
+    guard inFlight < RouterLimits.clientCommandsInFlight * grant.limitFactor else {
       throw refusal(.inFlight, grant.client, "\(inFlight) commands of this client wait for their answers")
     }
     // What a request costs was taken when it came.
@@ -129,7 +125,7 @@ final class ClientBudgets {
 
   func checkRoomForListener(_ grant: Grant) throws(Refusal) {
     guard !account(grant, { $0.hasRoomForListener }) else { return }
-    let most = RouterLimits.clientListeners * limitFactor(of: grant)
+    let most = RouterLimits.clientListeners * grant.limitFactor
     throw refusal(.listeners, grant.client, "this client has \(most) listeners, the most it may have")
   }
 
@@ -220,7 +216,7 @@ final class ClientBudgets {
   @discardableResult
   private func account<Result>(_ grant: Grant, _ body: (inout ClientAccount) -> Result) -> Result {
     let now = now()
-    let factor = limitFactor(of: grant)
+    let factor = grant.limitFactor
     if accounts[grant.client] == nil, accounts.count >= RouterLimits.maximumClients {
       // As many as there are connections hold something.
       accounts = accounts.filter { !$0.value.holdsNothing }
