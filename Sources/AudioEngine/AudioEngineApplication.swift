@@ -155,7 +155,7 @@ package struct AudioEngineApplication: Sendable {
       router: api.routes(),
       server: HTTPServerBuilder { LimitedHTTPChannel(responder: $0, counter: connections) },
       configuration: .init(
-        address: .hostname(address.host, port: address.port), serverName: "Antiphon"),
+        address: .hostname(address.host, port: address.port), serverName: "Antiphon", backlog: 1_024),
       onServerRunning: { channel in
         guard let address = channel.localAddress, let ip = address.ipAddress, let port = address.port else {
           return

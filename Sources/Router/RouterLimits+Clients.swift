@@ -28,6 +28,9 @@ extension RouterLimits {
   /// A WebSocket with more text than this to read yet is not read from.
   package static let unreadTextByteCount = 65_536
 
+  /// What is taken of a client that has gone, beyond what its connection was to be read: a request with its body.
+  package static let unaskedByteCount = 65_536
+
   /// Commands of a WebSocket that were decoded and wait: from here on it is not read, so that pings are answered while
   /// a few wait. What is decoded already may come to many times that; beyond the second number it is closed.
   package static let heldCommandCount = 64
@@ -37,8 +40,8 @@ extension RouterLimits {
   /// How often commands that wait are looked at: two turns of a bucket's refill.
   package static let heldCommandMilliseconds: Int64 = 10
 
-  /// What a WebSocket is read with at a time, so that little is decoded ahead, and what the kernel keeps of it.
-  package static let commandReadByteCount = 4_096
+  /// What a connection is read with at a time, so that little is decoded ahead, and what the kernel keeps of a WebSocket's.
+  package static let readByteCount = 4_096
   package static let commandKernelByteCount = 65_536
 
   /// What a client may still send after its WebSocket was closed by us, until it has read that: two full buffers of
@@ -71,6 +74,8 @@ extension RouterLimits {
   /// page with all its files is, and so many a second. Further ones wait, as above. Times `--client-limits` alone.
   package static let addressRequestBurst = 200
   package static let addressRequestsPerSecond = 1_000
+  /// What one that is answered 401 costs besides: its connection ends with it, and the next needs another.
+  package static let unauthorizedRequestTokens = 4
 
   /// WebSockets and players of a client.
   package static let clientListeners = 2_000

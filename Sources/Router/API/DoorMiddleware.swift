@@ -27,7 +27,9 @@ struct DoorMiddleware: RouterMiddleware {
       response =
         request.method == .options ? Response(status: .noContent) : try await next(request, context)
     } catch {
-      response = Self.response(for: refusal(error, request, context))
+      let refusal = refusal(error, request, context)
+      if refusal.status == 401 { try await chargeUnauthorized(context) }
+      response = Self.response(for: refusal)
     }
     response.headers[.xContentTypeOptions] = "nosniff"
     // NIO upgrades a connection's first request only: a client that keeps connections must not send its
@@ -40,8 +42,20 @@ struct DoorMiddleware: RouterMiddleware {
   /// One address's requests come no faster than all others can bear.
   private func waitForTurn(_ context: Context) async throws {
     let address = context.channel.remoteAddress?.ipAddress
-    let seconds = try await plane { plane in try plane.budgets.reserveRequest(from: address) }
-    if seconds > 0 { try await Task.sleep(for: .seconds(seconds)) }
+    do {
+      let seconds = try await plane { plane in try plane.budgets.reserveRequest(from: address) }
+      if seconds > 0 { try await Task.sleep(for: .seconds(seconds)) }
+    } catch {
+      // Who is refused would ask again at once: a refusal comes no sooner than an answer would.
+      try await Task.sleep(for: .seconds(RouterLimits.requestWaitSeconds))
+      throw error
+    }
+  }
+
+  /// Who shows nothing that lets them in pays more than who does: each such answer ends a connection.
+  private func chargeUnauthorized(_ context: Context) async throws {
+    let address = context.channel.remoteAddress?.ipAddress
+    try await plane { plane in plane.budgets.chargeUnauthorized(address) }
   }
 
   /// What costs work to answer, below these paths: the pages' own files and what is watched are not among them.

@@ -19,6 +19,9 @@ final class PlainConnectionHandler: ChannelDuplexHandler {
   private var address = ClientID(subject: nil, address: nil)
   private var state = State.new
   private var context: ChannelHandlerContext?
+  private var isReadRequested = false
+  /// What has come though nothing was asked for.
+  private var unaskedByteCount = 0
 
   init(_ places: ConnectionPlaces) {
     self.places = places
@@ -46,12 +49,22 @@ final class PlainConnectionHandler: ChannelDuplexHandler {
 
   /// What waits is not read.
   func read(context: ChannelHandlerContext) {
-    if state != .waiting { context.read() }
+    guard state != .waiting else { return }
+    isReadRequested = true
+    context.read()
   }
 
-  /// NIO reads what a client has sent before it went, whether that was asked for or not.
+  /// NIO reads what a client has sent before it went, whether that was asked for or not: megabytes of pipelined requests,
+  /// all in one turn of the loop.
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    if state != .waiting { context.fireChannelRead(data) }
+    guard state != .waiting else { return }
+    if !isReadRequested { unaskedByteCount += unwrapInboundIn(data).readableBytes }
+    if unaskedByteCount <= RouterLimits.unaskedByteCount { context.fireChannelRead(data) }
+  }
+
+  func channelReadComplete(context: ChannelHandlerContext) {
+    isReadRequested = false
+    context.fireChannelReadComplete()
   }
 
   func triggerUserOutboundEvent(
@@ -67,6 +80,7 @@ final class PlainConnectionHandler: ChannelDuplexHandler {
   /// There is a place now.
   func admit() {
     state = .admitted
+    isReadRequested = true
     context?.read()
   }
 

@@ -51,6 +51,10 @@ struct RouterChildChannel: ServerChildChannel, HTTPChannelHandler {
           notUpgradingCompletionHandler: { channel in
             channel.eventLoop.makeCompletedFuture { .http(try serveHTTP(on: channel, logger: logger)) }
           }))
+      // What is read at once is decoded at once, and a buffer of NIO's own holds a thousand pipelined requests.
+      try channel.syncOptions?.setOption(
+        .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: RouterLimits.readByteCount))
+      try channel.syncOptions?.setOption(.maxMessagesPerRead, value: 1)
       let pipeline = channel.pipeline.syncOperations
       try pipeline.addHandlers([
         ConnectionLimitHandler(counter: connections, address: { _ in nil }),
@@ -157,9 +161,6 @@ struct RouterChildChannel: ServerChildChannel, HTTPChannelHandler {
       value: .init(
         low: RouterLimits.channelLowWatermarkByteCount, high: RouterLimits.channelHighWatermarkByteCount))
     channel.limitKernelUnsent()
-    try channel.syncOptions?.setOption(
-      .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: RouterLimits.commandReadByteCount))
-    try channel.syncOptions?.setOption(.maxMessagesPerRead, value: 1)
     try? channel.syncOptions?.setOption(
       .socketOption(.so_rcvbuf), value: SocketOptionValue(RouterLimits.commandKernelByteCount))
     channel.triggerUserOutboundEvent(ConnectionListens(), promise: nil)

@@ -85,15 +85,25 @@ final class ClientBudgets {
     let now = now()
     let client = ClientID(subject: nil, address: address)
     if requests[client] == nil, requests.count >= RouterLimits.maximumClients { requests = [:] }
-    let rate = TokenBucket.Rate(
-      burst: RouterLimits.addressRequestBurst, perSecond: RouterLimits.addressRequestsPerSecond,
-      factor: factor)
+    let rate = requestRate
     let seconds = requests[client, default: TokenBucket(rate, now: now)].reserve(
       1, longest: RouterLimits.requestWaitSeconds, now: now)
     guard seconds > RouterLimits.requestWaitSeconds else { return seconds }
     throw refusal(
       .commands, client, "over \(Int(rate.perSecond)) requests a second came from this address",
       retryAfterSeconds: Int(seconds.rounded(.up)))
+  }
+
+  /// A request of that address was answered 401.
+  func chargeUnauthorized(_ address: String?) {
+    requests[ClientID(subject: nil, address: address)]?.take(
+      RouterLimits.unauthorizedRequestTokens, now: now())
+  }
+
+  private var requestRate: TokenBucket.Rate {
+    TokenBucket.Rate(
+      burst: RouterLimits.addressRequestBurst, perSecond: RouterLimits.addressRequestsPerSecond,
+      factor: factor)
   }
 
   /// A command that came over HTTP.
