@@ -18,17 +18,17 @@ extension RouterLimits {
   /// One history: 100 entries with 1,000 bytes of text each. Past it the oldest go, since what plays cannot be refused.
   package static let historyByteCount = 131_072
 
-  /// All queues of the sessions that one client has made: eight of the largest, or the full histories of a bot's 1,000
-  /// guilds (45 MB) with some 40 tracks that wait in each. Whatever its factor, a client gets at most half of what is
-  /// kept for all.
-  package static let clientQueueByteCount = 67_108_864
-  package static let maximumClientQueueByteCount = 268_435_456
+  /// All queues of the sessions that one client has made: four of the largest. Whatever its factor, a client gets at
+  /// most half of what is kept for all.
+  package static let clientQueueByteCount = 33_554_432
+  package static let maximumClientQueueByteCount = 134_217_728
 
   /// All queues on disk.
-  package static let storedQueueByteCount = 536_870_912
+  package static let storedQueueByteCount = 268_435_456
 
-  /// All queues in memory: that bot's, and some more. The Router has 41 MiB without any, and is to stay below 150.
-  package static let memoryQueueByteCount = 83_886_080
+  /// All queues in memory. The Router has 41 MiB without any, malloc keeps half as much again, and it is to stay below
+  /// 150.
+  package static let memoryQueueByteCount = 50_331_648
 
   /// A queue that nobody hears and that does not play leaves the memory after this long.
   package static let idleQueueSeconds: Int64 = 300

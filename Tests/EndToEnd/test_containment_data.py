@@ -90,7 +90,7 @@ async def test_queues_that_are_filled(antiphon, mint, media, token, own):
         assert answer.status == 200, answer
     async with beside(antiphon, mint, media, is_judged=False) as bystander:
         # Ends when all queues are full.
-        asked = {"entries": 10_000, "entry_bytes": 4_000, "seconds": 30}
+        asked = {"entries": 10_000, "entry_bytes": 4_000, "seconds": 45}
         reached = await run("fill", router=antiphon.router.address, token=token, sessions=sessions, **asked)
         answers = reached["answers"]
         bystander.figures.hold("adds refused as queue_full", answers.get("queue_full", 0), at_least=1)

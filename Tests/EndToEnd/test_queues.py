@@ -129,7 +129,8 @@ async def test_what_cannot_be_done_is_told_and_changes_nothing(antiphon, media, 
         await listener.command("stop")
 
 
-async def test_ten_thousand_tracks_and_no_more(antiphon, new_session):
+async def test_ten_thousand_tracks_and_no_more(antiphon, media, new_session):
+    media.path(LONG)
     base = f"{antiphon.router.url}/api/v1/sessions/{new_session()}"
     await request("POST", f"{base}/queue", {"url": LONG.url})
     tracks = [{"url": f"media:{number}.flac"} for number in range(500)]

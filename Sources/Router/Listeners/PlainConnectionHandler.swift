@@ -58,13 +58,11 @@ final class PlainConnectionHandler: ChannelDuplexHandler {
   /// all in one turn of the loop.
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     guard state != .waiting else { return }
-    if !isReadRequested { unaskedByteCount += unwrapInboundIn(data).readableBytes }
-    if unaskedByteCount <= RouterLimits.unaskedByteCount { context.fireChannelRead(data) }
-  }
-
-  func channelReadComplete(context: ChannelHandlerContext) {
+    // A WebSocket turns reading on and off, which asks behind this handler.
+    if state == .admitted, !isReadRequested { unaskedByteCount += unwrapInboundIn(data).readableBytes }
+    // Before it is handed on: whoever takes it may ask for more at once.
     isReadRequested = false
-    context.fireChannelReadComplete()
+    if unaskedByteCount <= RouterLimits.unaskedByteCount { context.fireChannelRead(data) }
   }
 
   func triggerUserOutboundEvent(
