@@ -62,6 +62,17 @@ private func read(_ cursor: inout Timeline.Cursor) -> [UInt8]? {
     #expect(timeline.covers(positionMilliseconds: 900 * 20))
   }
 
+  @Test func `a cursor at the end of a segment outlives a trim at its place`() {
+    let timeline = makeTimeline(packets: 1_000)
+    var cursor = Timeline.Cursor(timeline)
+    for index in 0..<1_000 {
+      timeline.trim(before: index)
+      // As large as a segment: it takes the memory of one that was just freed, and spoils it.
+      let spoil = [UInt8](repeating: 0xAA, count: 16_340)
+      #expect(read(&cursor) == packet(index) && spoil.last == 0xAA)
+    }
+  }
+
   @Test func `positions count from the timeline's own start`() {
     let timeline = makeTimeline(start: 10_000, packets: 10)
     #expect(timeline.packetIndex(atMilliseconds: 10_040) == 2)

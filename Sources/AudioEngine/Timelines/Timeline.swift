@@ -296,9 +296,10 @@ extension Timeline {
     if index > furthestIndex.load(ordering: .relaxed) { furthestIndex.store(index, ordering: .relaxed) }
   }
 
-  /// Frees what lies wholly before a packet. Pacer's thread only.
+  /// Frees what lies wholly before the packet in front of this one: a cursor that reads this one next may still
+  /// stand behind that packet, at its segment's end mark. Pacer's thread only.
   package func trim(before index: Int) {
-    while let next = head.next, next.firstIndex <= index, next.firstIndex < packetCount {
+    while let next = head.next, next.firstIndex < index, next.firstIndex < packetCount {
       head.deallocate()
       head = next
       firstRetained.store(next.firstIndex, ordering: .relaxed)
