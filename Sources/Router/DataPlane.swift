@@ -73,8 +73,7 @@ final class DataPlane {
     connectionPlaces = ConnectionPlaces(factor: clientLimits)
     connectionPlaces.onFull = { [budgets] address in budgets.note(.connections, address) }
     state = StateWriter(
-      store: stateStore, clock: RunningClock(base: saved.runningMilliseconds), eventLoop: eventLoop,
-      logger: logger)
+      store: stateStore, clock: saved.clock, eventLoop: eventLoop, logger: logger)
     pending = PendingRequests(prefix: "r\(String(UInt64.random(in: .min ... .max), radix: 36))")
     engineStartedAtMilliseconds = saved.engineStartedAtMilliseconds
     crashes.restore(saved.crashes, now: Self.nowMilliseconds, unixMilliseconds: Self.unixMilliseconds)

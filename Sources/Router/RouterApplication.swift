@@ -57,16 +57,18 @@ package struct RouterApplication: Service {
 
   private func serve(on loops: MultiThreadedEventLoopGroup) async throws {
     let state = try StateStore(directory: configuration.state)
+    let saved = try state.load()
     let plane = try await DataPlaneHandle.make(
       enginePath: configuration.engineSocket, socketBufferByteCount: configuration.socketBufferBytes,
-      stateStore: state, saved: try state.load(), clientLimits: configuration.clientLimits,
+      stateStore: state, saved: saved, clientLimits: configuration.clientLimits,
       eventLoop: loops.next(), logger: logger)
     let requestGuard = RequestGuard(
       bindHost: configuration.listen.host, allowedOrigins: configuration.allowOrigin,
       allowedHosts: configuration.allowHost)
     let access = try await configuration.accessControl()
     logger.info("\(access.description)")
-    let parts = try RepositoryParts(state: state, mappingFolder: configuration.musicMappings, logger: logger)
+    let parts = try RepositoryParts(
+      state: state, clock: saved.clock, mappingFolder: configuration.musicMappings, logger: logger)
     let streams = try await StreamHubHandle.make(
       plane: plane, parts: parts, renderer: RenderClient(plane: plane),
       timing: StreamTiming(heartbeatSeconds: configuration.streamHeartbeatSeconds), logger: logger)

@@ -14,11 +14,11 @@ extension RouterLimits {
   /// Of these, how many a client spends in one turn of the loop and in a second: what it holds the loop up for, some
   /// 6 ms, and a tenth of its time. Not multiplied: the loop is no faster for anyone.
   package static let clientTurnBurst = 64
-  package static let clientTurnsPerSecond = 1_000
+  package static let clientTurnsPerSecond = 1_000.0
 
   /// Tokens of one WebSocket: a person, or a bot in one guild.
   package static let connectionCommandBurst = 200
-  package static let connectionCommandsPerSecond = 50
+  package static let connectionCommandsPerSecond = 50.0
 
   /// Commands, as tokens, that wait for their answers: of one WebSocket, and of a client. A bot with 1,000 guilds has
   /// each open a track at once, which takes seconds.
@@ -73,7 +73,7 @@ extension RouterLimits {
   /// Requests of one address over HTTP, whatever they ask for and whether or not they may: so many at once, which a
   /// page with all its files is, and so many a second. Further ones wait, as above. Times `--client-limits` alone.
   package static let addressRequestBurst = 200
-  package static let addressRequestsPerSecond = 1_000
+  package static let addressRequestsPerSecond = 1_000.0
   /// What one that is answered 401 costs besides: its connection ends with it, and the next needs another.
   package static let unauthorizedRequestTokens = 4
 

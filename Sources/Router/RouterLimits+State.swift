@@ -18,6 +18,12 @@ extension RouterLimits {
   /// One history: 100 entries with 1,000 bytes of text each. Past it the oldest go, since what plays cannot be refused.
   package static let historyByteCount = 131_072
 
+  /// One history of a client that has so many sessions. All its histories together take half of its share of the
+  /// queues at most, so that no play is refused for what has played.
+  package static func historyByteCount(sessions count: Int, share: Int) -> Int {
+    min(historyByteCount, share / 2 / max(1, count))
+  }
+
   /// All queues of the sessions that one client has made: four of the largest. Whatever its factor, a client gets at
   /// most half of what is kept for all.
   package static let clientQueueByteCount = 33_554_432

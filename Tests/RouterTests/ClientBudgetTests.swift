@@ -47,7 +47,7 @@ private let second: UInt64 = 1_000_000_000
   @Test func `is given the difference where it becomes larger`() {
     var bucket = TokenBucket(Self.rate, now: 0)
     bucket.take(12, now: 0)
-    bucket.change(TokenBucket.Rate(burst: 10, perSecond: 5, factor: 2), now: 0)
+    bucket.change(Self.rate * 2, now: 0)
     #expect(bucket.hasTokens(now: 0))
     bucket.take(8, now: 0)
     #expect(!bucket.hasTokens(now: 0))

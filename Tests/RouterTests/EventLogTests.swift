@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import RouterCore
 import Testing
 import WireProtocol
@@ -7,14 +8,15 @@ import WireProtocol
   // Digits are an ID.
   private let repository = try! SessionID("1296269")
 
-  private func withLog(_ body: (_ open: () throws -> (EventLog, StateStore)) async throws -> Void)
-    async throws
-  {
+  /// - Parameter body: opens the log as the Router does at a start, after having run so long.
+  private func withLog(
+    _ body: (_ open: (_ runningMilliseconds: Int) throws -> (EventLog, StateStore)) async throws -> Void
+  ) async throws {
     let folder = FileManager.default.temporaryDirectory.appending(path: "antiphon-\(UUID().uuidString)").path
     defer { try? FileManager.default.removeItem(atPath: folder) }
-    try await body {
+    try await body { milliseconds in
       let store = try StateStore(directory: folder)
-      return (EventLog(store: store), store)
+      return (EventLog(store: store, clock: RunningClock(base: milliseconds)), store)
     }
   }
 
@@ -42,7 +44,7 @@ import WireProtocol
 
   @Test func `takes a delivery once within a day, and again after it`() async throws {
     try await withLog { open in
-      var (log, store) = try open()
+      var (log, store) = try open(0)
       guard case .new(let first, let known, nil) = try await log.append(event("a")) else {
         Issue.record("it is new")
         return
@@ -50,9 +52,12 @@ import WireProtocol
       #expect(first.number == 1 && known.lastNumber == 1 && known.lastPlayed == 0)
       #expect(try await log.append(event("a", at: 2_000)) == .duplicate)
       try store.close()
-      (log, store) = try open()
-      #expect(try await log.append(event("a", at: 86_400_000)) == .duplicate)
-      #expect(try await log.append(event("a", at: 86_401_001)) != .duplicate)
+      // A wall clock in the year 2100 makes nothing old; running does.
+      (log, store) = try open(86_000_000)
+      #expect(try await log.append(event("a", at: 4_102_444_800_000)) == .duplicate)
+      try store.close()
+      (log, store) = try open(86_500_000)
+      #expect(try await log.append(event("a", at: 3_000)) != .duplicate)
       #expect(try log.repositories().map(\.lastNumber) == [2])
       try store.close()
     }
@@ -60,7 +65,7 @@ import WireProtocol
 
   @Test func `takes one of equal deliveries at once`() async throws {
     try await withLog { open in
-      let (log, store) = try open()
+      let (log, store) = try open(0)
       let count = try await withThrowingTaskGroup(of: Bool.self) { tasks in
         for _ in 0..<20 {
           tasks.addTask { [event = event("a")] in try await log.append(event) != .duplicate }
@@ -74,13 +79,13 @@ import WireProtocol
 
   @Test func `has what is not music yet after the process has died`() async throws {
     try await withLog { open in
-      var (log, store) = try open()
+      var (log, store) = try open(0)
       for name in ["a", "b", "c"] { _ = try await log.append(event(name)) }
       let unplayed = try await log.unplayed()
       #expect(unplayed.map(\.number) == [1, 2, 3] && unplayed.map(\.event.deliveryID) == ["a", "b", "c"])
       let played = try await play(unplayed[0], log)
       try store.close()
-      (log, store) = try open()
+      (log, store) = try open(0)
       #expect(try await log.unplayed().map(\.number) == [2, 3])
       #expect(try log.repositories().map(\.lastPlayed) == [1])
       #expect(try await log.history(of: repository).eventCount == 1)
@@ -92,7 +97,7 @@ import WireProtocol
 
   @Test func `keeps so many events and scores of a repository`() async throws {
     try await withLog { open in
-      let (log, store) = try open()
+      let (log, store) = try open(0)
       for number in 1...(RouterLimits.maximumScoresPerRepository + 5) {
         guard case .new(let logged, _, _) = try await log.append(event("\(number)", at: number)) else {
           return
@@ -113,7 +118,7 @@ import WireProtocol
 
   @Test func `makes room for another repository by forgetting the quietest`() async throws {
     try await withLog { open in
-      let (log, store) = try open()
+      let (log, store) = try open(0)
       for number in 1...RouterLimits.maximumRepositories {
         let id = try SessionID("\(number)")
         _ = try await log.append(event("\(number)", at: number == 7 ? 1 : 1_000 + number, in: id))
@@ -135,7 +140,7 @@ import WireProtocol
 
   @Test func `makes room for test events' repositories by forgetting the same client's`() async throws {
     try await withLog { open in
-      let (log, store) = try open()
+      let (log, store) = try open(0)
       _ = try await log.append(event("signed", at: 1))
       _ = try await log.append(event("calm", at: 2, in: SessionID("calm")), testOf: tester("calm"))
       for number in 1...(RouterLimits.testRepositoriesPerClient + 3) {
@@ -158,7 +163,7 @@ import WireProtocol
 
   @Test func `refuses test events' repositories beyond all clients' room, and GitHub's never`() async throws {
     try await withLog { open in
-      let (log, store) = try open()
+      let (log, store) = try open(0)
       for number in 0..<RouterLimits.maximumTestRepositories {
         _ = try await log.append(
           event("\(number)", at: 1_000, in: SessionID("a-\(number)")), testOf: tester("\(number % 10)"))
@@ -190,7 +195,7 @@ import WireProtocol
 
   @Test func `takes scores from the client that has too many`() async throws {
     try await withLog { open in
-      let (log, store) = try open()
+      let (log, store) = try open(0)
       guard case .new(let signed, _, _) = try await log.append(event("signed", at: 1)),
         case .new(let calm, _, _) = try await log.append(
           event("calm", at: 2, in: SessionID("calm")), testOf: tester("calm"))
@@ -208,7 +213,7 @@ import WireProtocol
             number: logged.number, event: logged.event, parameters: played.parameters, score: played.score),
           history: MusicHistory())
       }
-      try await log.sweep(now: 10_000)
+      try await log.sweep()
       #expect(try await log.piece(of: repository, after: 0)?.number == 1)
       #expect(try await log.piece(of: SessionID("calm"), after: 0)?.number == 1)
       #expect(try await log.piece(of: SessionID("a-0"), after: 0)?.number == 6)
@@ -216,14 +221,38 @@ import WireProtocol
     }
   }
 
+  @Test func `puts aside what cannot be read, and goes on behind it`() async throws {
+    try await withLog { open in
+      let (log, store) = try open(0)
+      for number in 1...25 { _ = try await log.append(event("\(number)", at: number)) }
+      try await store.write { database in
+        try database.execute(sql: "UPDATE event SET event = '{\"v\":99}' WHERE number <= 22")
+      }
+      #expect(try await log.unplayed().map(\.number) == [23, 24, 25])
+      let aside = try await store.read { database in
+        try String.fetchAll(database, sql: "SELECT place FROM unreadable ORDER BY number")
+      }
+      #expect(aside == (1...22).map { "event \($0)" })
+      try store.close()
+    }
+  }
+
   @Test func `drops what is older than a month`() async throws {
     try await withLog { open in
-      let (log, store) = try open()
-      for (name, time) in [("old", 1_000), ("new", 2_000)] {
-        guard case .new(let logged, _, _) = try await log.append(event(name, at: time)) else { return }
+      var (log, store) = try open(0)
+      for (name, running) in [("old", 0), ("new", 3_600_000)] {
+        try store.close()
+        (log, store) = try open(running)
+        // The clock on the wall has gone back meanwhile.
+        guard case .new(let logged, _, _) = try await log.append(event(name, at: 9_000 - running / 1_000))
+        else {
+          return
+        }
         try await play(logged, log)
       }
-      try await log.sweep(now: 1_001 + RouterLimits.eventMilliseconds)
+      try store.close()
+      (log, store) = try open(RouterLimits.eventMilliseconds + 3_000_000)
+      try await log.sweep()
       #expect(
         try await log.page(of: repository, before: nil, limit: 10).events.map(\.event.deliveryID) == ["new"])
       // What has gone so long ago is a gap to who asks for it.
@@ -234,7 +263,7 @@ import WireProtocol
 
   @Test func `counts a day in quarters of an hour`() async throws {
     try await withLog { open in
-      let (log, store) = try open()
+      let (log, store) = try open(0)
       let width = RouterLimits.activityBinMilliseconds
       for (number, time) in [0, width - 1, width, 95 * width, 96 * width].enumerated() {
         _ = try await log.append(event("\(number)", at: 1_000_000 + time))

@@ -96,7 +96,7 @@ import WireProtocol
       let touched = Dictionary(
         uniqueKeysWithValues: state.sessions.map { ($0.id.description, $0.touchedMilliseconds) })
       #expect(touched == ["guild:2": 1, "guild:1": 2])
-      #expect(state.runningMilliseconds == 3)
+      #expect((3..<10_000).contains(state.clock.milliseconds()))
       #expect(state.answers.first?.answeredAtMilliseconds == 0)
       try store.close()
     }

@@ -72,6 +72,18 @@ import WireProtocol
     #expect(queue.history.last?.id == "99")
     #expect(queue.rowsByteCount <= RouterLimits.historyByteCount)
   }
+
+  @Test func `are fewer in each history of a client with many sessions`() throws {
+    let share = RouterLimits.clientQueueByteCount
+    #expect(RouterLimits.historyByteCount(sessions: 0, share: share) == RouterLimits.historyByteCount)
+    #expect(RouterLimits.historyByteCount(sessions: 1_000, share: share) == 16_777)
+    var queue = TrackQueue()
+    for _ in 0..<50 { queue.nowPlays(queue.newEntry(track(500))) }
+    queue.historyByteLimit = 16_777
+    queue.nowPlays(queue.newEntry(track(500)))
+    #expect(queue.history.count == 16_777 / (500 + RouterLimits.entryOverheadByteCount))
+    #expect(queue.history.last?.id == "50")
+  }
 }
 
 @Suite struct `The Router's running time` {

@@ -85,19 +85,19 @@ import WireProtocol
   private let second: UInt64 = 1_000_000_000
 
   @Test func `are many times the usual with a factor`() {
-    var buckets = KeyedBuckets<String>(burst: 2, perSecond: 1, maximumCount: 10)
+    var buckets = KeyedBuckets<String>(.init(burst: 2, perSecond: 1), maximumCount: 10)
     for _ in 0..<20 { #expect(buckets.take("bot", factor: 10, now: second) == 0) }
     #expect(buckets.take("bot", factor: 10, now: second) == 0.1)
     #expect(buckets.take("bot", factor: 10, now: second + second / 10) == 0)
     for _ in 0..<2 { #expect(buckets.take("family", now: second) == 0) }
     #expect(buckets.take("family", now: second) == 1)
-    buckets.giveBack("family")
+    buckets.giveBack("family", now: second)
     #expect(buckets.take("family", now: second) == 0)
-    buckets.giveBack("nobody")
+    buckets.giveBack("nobody", now: second)
   }
 
   @Test func `forget the one that has used least`() {
-    var buckets = KeyedBuckets<Int>(burst: 3, perSecond: 1, maximumCount: 2)
+    var buckets = KeyedBuckets<Int>(.init(burst: 3, perSecond: 1), maximumCount: 2)
     for _ in 0..<3 { #expect(buckets.take(1, now: second) == 0) }
     for number in 2..<50 { #expect(buckets.take(number, now: second) == 0) }
     // Whoever is used up stays so, however many others come.

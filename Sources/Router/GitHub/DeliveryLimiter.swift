@@ -8,7 +8,7 @@ package final class DeliveryLimiter: Sendable {
   private let repositories: Mutex<KeyedBuckets<SessionID>>
   private let clients = Mutex(
     KeyedBuckets<ClientID>(
-      burst: RouterLimits.testEventBurst, perSecond: RouterLimits.testEventsPerSecond,
+      .init(burst: RouterLimits.testEventBurst, perSecond: RouterLimits.testEventsPerSecond),
       maximumCount: RouterLimits.maximumRateKeys))
 
   package init(
@@ -17,7 +17,8 @@ package final class DeliveryLimiter: Sendable {
     self.burst = burst
     self.perSecond = perSecond
     repositories = Mutex(
-      KeyedBuckets(burst: burst, perSecond: perSecond, maximumCount: RouterLimits.maximumRepositories))
+      KeyedBuckets(
+        .init(burst: burst, perSecond: perSecond), maximumCount: RouterLimits.maximumRepositories))
   }
 
   /// Lets one delivery through.

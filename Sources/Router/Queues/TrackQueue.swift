@@ -40,6 +40,8 @@ package struct TrackQueue: Sendable {
   /// Of what waits, and of the history.
   var waitingByteCount = 0
   private var historyByteCount = 0
+  /// Beyond which the oldest of the history are forgotten.
+  package var historyByteLimit = RouterLimits.historyByteCount
   /// The oldest first.
   package private(set) var history: Deque<QueueEntry> = []
   package private(set) var loop = LoopMode.off
@@ -273,7 +275,7 @@ package struct TrackQueue: Sendable {
     historyByteCount += left.byteCount
     changes.append(.played(left, number: lastPlayedNumber))
     while history.count > RouterLimits.maximumHistoryEntries
-      || historyByteCount > RouterLimits.historyByteCount
+      || historyByteCount > historyByteLimit
     {
       historyByteCount -= history.removeFirst().byteCount
       changes.append(.forgotten(number: lastPlayedNumber - history.count))

@@ -29,15 +29,19 @@ extension EventLog {
   /// The first piece after a number that can still be heard.
   package func piece(of repository: SessionID, after number: Int) async throws -> GeneratedMusic? {
     try await store.read { database in
-      let row = try Row.fetchOne(
+      let rows = try Row.fetchCursor(
         database,
         sql: """
           SELECT number, event, parameters, score FROM event
-          WHERE repository_id = ? AND number > ? AND score IS NOT NULL ORDER BY number LIMIT 1
+          WHERE repository_id = ? AND number > ? AND score IS NOT NULL ORDER BY number
           """, arguments: [repository.description, number])
-      guard let played = row.flatMap(Self.played), let score = played.score else { return nil }
-      return GeneratedMusic(
-        number: played.number, event: played.event, parameters: played.parameters, score: score)
+      // One that cannot be read is passed over.
+      while let row = try rows.next() {
+        guard let played = Self.played(row), let score = played.score else { continue }
+        return GeneratedMusic(
+          number: played.number, event: played.event, parameters: played.parameters, score: score)
+      }
+      return nil
     }
   }
 

@@ -42,9 +42,12 @@ package struct EventLog: Sendable {
   }
 
   let store: StateStore
+  /// By which events and deliveries grow old, whatever the clock on the wall says.
+  private let clock: RunningClock
 
-  package init(store: StateStore) {
+  package init(store: StateStore, clock: RunningClock) {
     self.store = store
+    self.clock = clock
   }
 
   /// Writes a delivery down, once.
@@ -52,27 +55,28 @@ package struct EventLog: Sendable {
   /// - Parameter tester: who sends a test event; nil for GitHub.
   /// - Throws: `too_many_sessions` where a test event's repository finds no room.
   package func append(_ event: RepositoryEvent, testOf tester: Grant? = nil) async throws -> Appended {
-    try await store.write { database in
+    try await store.write { [clock] database in
       let known = try Self.repository(event.repositoryID, database)
       // Deliveries overtake one another and clocks are set back: what is written later comes later.
-      let now = max(event.receivedMilliseconds, known?.lastEventMilliseconds ?? 0)
-      try database.run(
-        "DELETE FROM delivery WHERE received_ms < ?", [now - RouterLimits.deliveryMilliseconds])
+      let received = max(event.receivedMilliseconds, known?.lastEventMilliseconds ?? 0)
+      let now = clock.milliseconds()
+      try Self.forgetDeliveries(now, database)
       // A test event comes once, under a name of our own, and takes no other delivery's place.
       if tester == nil {
-        try database.run("INSERT OR IGNORE INTO delivery VALUES (?, ?)", [event.deliveryID, now])
+        try database.run(
+          "INSERT OR IGNORE INTO delivery VALUES (?, ?, ?)", [event.deliveryID, received, now])
         guard database.changesCount > 0 else { return .duplicate }
       }
       let repository = Repository(
         id: event.repositoryID, name: event.repositoryName, language: event.language ?? known?.language,
         lastNumber: (known?.lastNumber ?? 0) + 1, lastPlayed: known?.lastPlayed ?? 0,
-        lastEventMilliseconds: now)
+        lastEventMilliseconds: received)
       let forgotten = known == nil ? try RepositoryRoom(database).make(for: tester) : nil
       try Self.write(repository, by: tester, database)
       let id = event.repositoryID.description
       try database.run(
-        "INSERT INTO event VALUES (?, ?, ?, ?, ?, NULL, FALSE, NULL)",
-        [id, repository.lastNumber, now, event.commits, JSON.text(event)])
+        "INSERT INTO event VALUES (?, ?, ?, ?, ?, NULL, FALSE, NULL, ?)",
+        [id, repository.lastNumber, received, event.commits, JSON.text(event), now])
       try database.run(
         "DELETE FROM event WHERE repository_id = ? AND number <= ?",
         [id, repository.lastNumber - RouterLimits.maximumEventsPerRepository])
@@ -80,16 +84,29 @@ package struct EventLog: Sendable {
     }
   }
 
-  /// Events that have not become music, the oldest first.
+  /// Events that have not become music, the oldest first. What cannot be read is put aside, so that it is in nobody's way.
   package func unplayed(limit: Int = RouterLimits.composedPerRead) async throws -> [LoggedEvent] {
-    try await store.read { database in
-      let rows = try Row.fetchAll(
-        database,
-        sql: """
-          SELECT number, event FROM event WHERE parameters IS NULL ORDER BY received_ms, number LIMIT ?
-          """, arguments: [limit])
-      return rows.compactMap { row in
-        JSON.value(row["event"]).map { LoggedEvent(number: row["number"], event: $0) }
+    try await store.write { database in
+      while true {
+        let rows = try Row.fetchAll(
+          database,
+          sql: """
+            SELECT repository_id, number, event FROM event WHERE parameters IS NULL
+            ORDER BY received_ms, number LIMIT ?
+            """, arguments: [limit])
+        var unreadable: [Unreadable] = []
+        let events = rows.compactMap { row -> LoggedEvent? in
+          if let event: RepositoryEvent = JSON.value(row["event"]) {
+            return LoggedEvent(number: row["number"], event: event)
+          }
+          unreadable.append(
+            Unreadable(
+              sessionID: row["repository_id"], place: "event \(row["number"] as Int)", content: row["event"],
+              removal: "DELETE FROM event WHERE repository_id = ? AND 'event ' || number = ?"))
+          return nil
+        }
+        try StateRows.putAside(unreadable, database)
+        if !events.isEmpty || unreadable.isEmpty { return events }
       }
     }
   }
@@ -122,20 +139,22 @@ package struct EventLog: Sendable {
   }
 
   /// Takes off the disk what is too old or too much.
-  ///
-  /// - Parameter now: milliseconds since 1970.
-  package func sweep(now: Int) async throws {
-    try await store.write { database in
-      try database.run("DELETE FROM event WHERE received_ms < ?", [now - RouterLimits.eventMilliseconds])
-      try database.run(
-        "DELETE FROM delivery WHERE received_ms < ?", [now - RouterLimits.deliveryMilliseconds])
+  package func sweep() async throws {
+    try await store.write { [clock] database in
+      let now = clock.milliseconds()
+      try database.run("DELETE FROM event WHERE kept_ms < ?", [now - RouterLimits.eventMilliseconds])
+      try Self.forgetDeliveries(now, database)
       try database.run(
         """
-        DELETE FROM delivery WHERE received_ms <= (
-          SELECT received_ms FROM delivery ORDER BY received_ms DESC LIMIT 1 OFFSET ?)
+        DELETE FROM delivery WHERE kept_ms <= (
+          SELECT kept_ms FROM delivery ORDER BY kept_ms DESC LIMIT 1 OFFSET ?)
         """, [RouterLimits.maximumDeliveries])
       try RepositoryRoom(database).dropScores()
     }
+  }
+
+  private static func forgetDeliveries(_ now: Int, _ database: Database) throws {
+    try database.run("DELETE FROM delivery WHERE kept_ms < ?", [now - RouterLimits.deliveryMilliseconds])
   }
 
   // MARK: Repositories

@@ -14,9 +14,9 @@ struct RepositoryParts: Sendable {
   private let logger: Logger
 
   /// Reads what is known from the disk.
-  init(state: StateStore, mappingFolder: String?, logger: Logger) throws {
+  init(state: StateStore, clock: RunningClock, mappingFolder: String?, logger: Logger) throws {
     self.logger = logger
-    log = EventLog(store: state)
+    log = EventLog(store: state, clock: clock)
     mappings = MappingFiles(folder: mappingFolder, logger: logger)
     repositories = Repositories(try log.repositories(), mappings: mappings)
     receiver = WebhookReceiver(
@@ -46,7 +46,7 @@ struct RepositoryParts: Sendable {
   private func sweep() async {
     while !Task.isCancelled {
       do {
-        try await log.sweep(now: Int(Grant.nowMilliseconds))
+        try await log.sweep()
       } catch {
         logger.warning("old events cannot be taken off the disk: \(error)")
       }

@@ -10,6 +10,7 @@ final class RoutedSession {
     didSet {
       keptEncodedQueue = nil
       accounts.update(self)
+      queue.historyByteLimit = accounts.historyByteLimit(of: creator)
     }
   }
   /// While somebody listens, to whom it may be sent again.

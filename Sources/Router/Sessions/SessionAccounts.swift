@@ -70,8 +70,7 @@ final class SessionAccounts {
   /// Refuses what has no room in the client's share of the disk, or on the disk.
   func requireRoom(for byteCount: Int, of client: ClientID) throws(Refusal) {
     let own = storedByteCount(of: client)
-    let share = min(
-      RouterLimits.clientQueueByteCount * factor(of: client), RouterLimits.maximumClientQueueByteCount)
+    let share = share(of: client)
     guard own + byteCount <= share || client == .router else {
       throw Refusal(
         .queueFull,
@@ -86,6 +85,14 @@ final class SessionAccounts {
           + "room for \(byteCount) more",
         hint: "clear queues that are not needed any more")
     }
+  }
+
+  func historyByteLimit(of client: ClientID) -> Int {
+    RouterLimits.historyByteCount(sessions: sessions[client]?.count ?? 0, share: share(of: client))
+  }
+
+  private func share(of client: ClientID) -> Int {
+    min(RouterLimits.clientQueueByteCount * factor(of: client), RouterLimits.maximumClientQueueByteCount)
   }
 
   func hasRoomInMemory(for byteCount: Int) -> Bool {

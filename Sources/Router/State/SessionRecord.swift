@@ -62,8 +62,8 @@ package struct SavedState: Sendable {
   package var engineStartedAtMilliseconds: Int?
   /// What it was opening, and what engines have died of.
   package var crashes: [CrashRecord] = []
-  /// Where the Router's running time goes on.
-  package var runningMilliseconds = 0
+  /// The Router's running time, which goes on.
+  package var clock = RunningClock(base: 0)
   /// What could not be read and was put aside.
   package var unreadable: [Unreadable] = []
 }

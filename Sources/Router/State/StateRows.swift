@@ -8,7 +8,7 @@ package struct Unreadable: Sendable, Equatable {
   package var place: String
   package var content: String
   /// Takes the row away that had it.
-  fileprivate var removal: String?
+  var removal: String?
 }
 
 /// A queue as it was kept, and what of it could not be read.

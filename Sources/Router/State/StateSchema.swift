@@ -93,6 +93,20 @@ enum StateSchema {
           ) WITHOUT ROWID;
           """)
     }
+    migrator.registerMigration("event ages") { database in
+      // By the running time, as sessions have theirs: what is there begins anew.
+      try database.execute(
+        sql: """
+          ALTER TABLE event ADD COLUMN kept_ms INTEGER NOT NULL DEFAULT 0;
+          ALTER TABLE delivery ADD COLUMN kept_ms INTEGER NOT NULL DEFAULT 0;
+          UPDATE event SET kept_ms = IFNULL((SELECT value FROM setting WHERE name = 'running_ms'), 0);
+          UPDATE delivery SET kept_ms = IFNULL((SELECT value FROM setting WHERE name = 'running_ms'), 0);
+          DROP INDEX event_age;
+          DROP INDEX delivery_age;
+          CREATE INDEX event_age ON event (kept_ms);
+          CREATE INDEX delivery_age ON delivery (kept_ms);
+          """)
+    }
     guard try !database.read(migrator.hasBeenSuperseded) else {
       throw StateStore.OpenError(
         description: "it was written by a newer Antiphon; install that one, or put the copy of before it back"

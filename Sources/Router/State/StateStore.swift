@@ -62,8 +62,8 @@ package final class StateStore: Sendable {
       state.engineStartedAtMilliseconds = try Int.fetchOne(
         database, sql: "SELECT value FROM setting WHERE name = 'engine_started_ms'")
       state.crashes = try Row.fetchAll(database, sql: "SELECT * FROM crash").map(CrashRecord.init(row:))
-      state.runningMilliseconds =
-        try Int.fetchOne(database, sql: "SELECT value FROM setting WHERE name = 'running_ms'") ?? 0
+      state.clock = RunningClock(
+        base: try Int.fetchOne(database, sql: "SELECT value FROM setting WHERE name = 'running_ms'") ?? 0)
       state.answers = try Row.fetchAll(database, sql: "SELECT * FROM answer ORDER BY number")
         .compactMap(StateRows.answer)
       for row in try Row.fetchAll(database, sql: "SELECT * FROM session") {
@@ -133,7 +133,7 @@ package final class StateStore: Sendable {
   }
 
   /// Runs one transaction in its turn with the others.
-  func write<Result: Sendable>(
+  package func write<Result: Sendable>(
     _ transaction: @escaping @Sendable (Database) throws -> Result
   ) async throws -> Result {
     try await database.write { [path, fileNumber] database in
@@ -142,7 +142,7 @@ package final class StateStore: Sendable {
     }
   }
 
-  func read<Result: Sendable>(
+  package func read<Result: Sendable>(
     _ look: @escaping @Sendable (Database) throws -> Result
   ) async throws -> Result {
     try await database.read(look)

@@ -105,7 +105,7 @@ extension StreamHub {
     fetchCounts[client] = others > 0 ? others : nil
     budget.release(reservation, client: client)
     let wasRendered = (try? step.get())?.wasRendered ?? false
-    if !wasRendered { renderings.giveBack(client) }
+    if !wasRendered { renderings.giveBack(client, now: MonotonicClock.nowNanoseconds) }
   }
 
   /// A stream has taken a piece, or is gone.

@@ -31,7 +31,7 @@ final class StreamHub {
   var fetchNumber = 0
   /// Renderings that nobody but the one who catches up needs.
   var renderings = KeyedBuckets<ClientID>(
-    burst: RouterLimits.catchUpRenderingBurst, perSecond: RouterLimits.catchUpRenderingsPerSecond,
+    .init(burst: RouterLimits.catchUpRenderingBurst, perSecond: RouterLimits.catchUpRenderingsPerSecond),
     maximumCount: RouterLimits.maximumRateKeys)
   var nextCleanUp = NIODeadline.now()
   var isLooking = false

@@ -66,7 +66,8 @@ package struct ClientAccount: Sendable {
   package var hasTooMuchWaiting: Bool { waitingByteCount > RouterLimits.clientWaitingByteCount * factor }
 
   private static func commandRate(_ factor: Int) -> TokenBucket.Rate {
-    .init(
-      burst: RouterLimits.clientCommandBurst, perSecond: RouterLimits.clientCommandsPerSecond, factor: factor)
+    TokenBucket.Rate(
+      burst: RouterLimits.clientCommandBurst, perSecond: Double(RouterLimits.clientCommandsPerSecond))
+      * factor
   }
 }

@@ -85,7 +85,9 @@ final class ClientBudgets {
     let now = now()
     let client = ClientID(subject: nil, address: address)
     if requests[client] == nil, requests.count >= RouterLimits.maximumClients { requests = [:] }
-    let rate = requestRate
+    let rate =
+      TokenBucket.Rate(
+        burst: RouterLimits.addressRequestBurst, perSecond: RouterLimits.addressRequestsPerSecond) * factor
     let seconds = requests[client, default: TokenBucket(rate, now: now)].reserve(
       1, longest: RouterLimits.requestWaitSeconds, now: now)
     guard seconds > RouterLimits.requestWaitSeconds else { return seconds }
@@ -98,12 +100,6 @@ final class ClientBudgets {
   func chargeUnauthorized(_ address: String?) {
     requests[ClientID(subject: nil, address: address)]?.take(
       RouterLimits.unauthorizedRequestTokens, now: now())
-  }
-
-  private var requestRate: TokenBucket.Rate {
-    TokenBucket.Rate(
-      burst: RouterLimits.addressRequestBurst, perSecond: RouterLimits.addressRequestsPerSecond,
-      factor: factor)
   }
 
   /// A command that came over HTTP.

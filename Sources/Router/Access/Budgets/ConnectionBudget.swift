@@ -9,9 +9,10 @@ package struct ConnectionBudget: Sendable {
   ///   - now: `MonotonicClock.nowNanoseconds`.
   package init(factor: Int, now: UInt64) {
     commands = TokenBucket(
-      .init(
-        burst: RouterLimits.connectionCommandBurst, perSecond: RouterLimits.connectionCommandsPerSecond,
-        factor: factor), now: now)
+      TokenBucket.Rate(
+        burst: RouterLimits.connectionCommandBurst, perSecond: RouterLimits.connectionCommandsPerSecond)
+        * factor,
+      now: now)
     maximumInFlight = RouterLimits.connectionCommandsInFlight * factor
   }
 

@@ -5,9 +5,16 @@ package struct TokenBucket: Sendable {
     package var burst: Double
     package var perSecond: Double
 
-    package init(burst: Int, perSecond: Int, factor: Int = 1) {
-      self.burst = Double(burst * factor)
-      self.perSecond = Double(perSecond * factor)
+    package init(burst: Int, perSecond: Double) {
+      self.burst = Double(burst)
+      self.perSecond = perSecond
+    }
+
+    package static func * (rate: Rate, factor: Int) -> Rate {
+      var rate = rate
+      rate.burst *= Double(factor)
+      rate.perSecond *= Double(factor)
+      return rate
     }
   }
 
@@ -25,14 +32,18 @@ package struct TokenBucket: Sendable {
   }
 
   /// Whether it has been left alone until it was full again.
-  package func isFull(now: UInt64) -> Bool { level(now) >= rate.burst }
+  package func isFull(now: UInt64) -> Bool { missing(now: now) <= 0 }
+
+  /// How many tokens it lacks to be full.
+  package func missing(now: UInt64) -> Double { rate.burst - level(now) }
 
   /// Whether anything may be taken.
   package func hasTokens(now: UInt64) -> Bool { level(now) > 0 }
 
+  /// - Parameter cost: negative for tokens that are given back.
   package mutating func take(_ cost: Int, now: UInt64) {
     fill(now)
-    level -= Double(cost)
+    level = min(rate.burst, level - Double(cost))
   }
 
   /// Takes tokens of the future, where they come soon enough.
