@@ -43,7 +43,7 @@ let package = Package(
         .product(name: "Configuration", package: "swift-configuration"),
         .product(name: "Logging", package: "swift-log"),
       ],
-      swiftSettings: strict),
+      exclude: ["CLibraries"], swiftSettings: strict),
 
     // What a client may cost a HTTP server: connections and slowness, the same for both processes.
     .target(
@@ -64,7 +64,7 @@ let package = Package(
       name: "COpus", path: "Sources/AudioEngine/CLibraries/COpus", pkgConfig: "opus",
       providers: [.apt(["libopus-dev"])]
     ),
-    .systemLibrary(name: "CLinux", path: "Sources/AudioEngine/CLibraries/CLinux"),
+    .systemLibrary(name: "CLinux", path: "Sources/WireProtocol/CLibraries/CLinux"),
     .systemLibrary(
       name: "CZlib", path: "Sources/AudioEngine/CLibraries/CZlib", pkgConfig: "zlib",
       providers: [.apt(["zlib1g-dev"])]
@@ -105,7 +105,7 @@ let package = Package(
     .target(
       name: "RouterCore",
       dependencies: [
-        "WireProtocol", "HTTPLimits", "COgg",
+        "WireProtocol", "HTTPLimits", "CLinux", "COgg",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Collections", package: "swift-collections"),
         .product(name: "Crypto", package: "swift-crypto"),

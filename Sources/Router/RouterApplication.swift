@@ -1,3 +1,4 @@
+import CLinux
 import HTTPLimits
 import Hummingbird
 import HummingbirdCore
@@ -39,6 +40,7 @@ package struct RouterApplication: Service {
 
   /// Runs until the graceful shutdown or cancellation of the group it runs in.
   package func run() async throws {
+    antiphon_return_freed_blocks(RouterLimits.returnedBlockByteCount)
     let loops = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     loops.next().execute { [logger] in
       // Every packet goes through this thread.

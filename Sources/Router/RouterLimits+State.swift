@@ -36,6 +36,9 @@ extension RouterLimits {
   /// 150.
   package static let memoryQueueByteCount = 50_331_648
 
+  /// Freed blocks of this size and more leave the memory: bodies and answers that come rarely and all at once.
+  static let returnedBlockByteCount: Int32 = 131_072
+
   /// A queue that nobody hears and that does not play leaves the memory after this long.
   package static let idleQueueSeconds: Int64 = 300
 

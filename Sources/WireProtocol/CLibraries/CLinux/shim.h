@@ -45,6 +45,9 @@ static inline void antiphon_set_exact_wakeups(void) { prctl(PR_SET_TIMERSLACK, 1
 static inline int antiphon_thread_id(void) { return (int)syscall(SYS_gettid); }
 // Few arenas: as many threads as cores use the heap at once, and each arena keeps its own free memory.
 static inline void antiphon_limit_heap_arenas(int count) { mallopt(M_ARENA_MAX, count); }
+// What takes this or more goes back to the system when it is freed. By itself malloc raises the number with what it
+// sees, and keeps what is smaller.
+static inline void antiphon_return_freed_blocks(int byte_count) { mallopt(M_MMAP_THRESHOLD, byte_count); }
 static inline void antiphon_set_thread_name(const char *name) { prctl(PR_SET_NAME, name); }
 int ppoll(struct pollfd *, nfds_t, const struct timespec *, const __sigset_t *);
 // ppoll(2), with the longest wait in nanoseconds; negative for no end.
