@@ -123,8 +123,12 @@ package enum RouterLimits {
   /// Repetitions that wait for the first one's answer.
   package static let maximumRepetitionsWaiting = 100
 
-  /// Covers of local files: loaded from the engine at a time, and kept for those who ask next.
-  static let maximumPicturesLoading = 32
+  /// Covers of local files: loaded from the engine at a time, in all and for one client, whose further ones wait a
+  /// while; and kept for those who ask next.
+  static let maximumPicturesLoading = 8
+  static let picturesLoadingPerClient = 2
+  static let picturesWaitingPerClient = 256
+  static let pictureWaitSeconds: Int64 = 10
   static let maximumKeptPictures = 64
   static let keptPictureByteCount = 33_554_432
   static let pictureSeconds: Int64 = 60

@@ -58,6 +58,18 @@ struct Container: ~Copyable {
     bridge.release()
   }
 
+  /// Looks into the streams, and decodes a little of those that do not say enough of themselves.
+  ///
+  /// - Returns: libavformat's status.
+  func findStreams() -> Int32 {
+    var options: [OpaquePointer?] = Array(repeating: nil, count: Int(context.pointee.nb_streams))
+    for index in options.indices {
+      av_dict_set(&options[index], "max_samples", String(Decoder.maximumFrameSampleCount), 0)
+    }
+    defer { for index in options.indices { av_dict_free(&options[index]) } }
+    return avformat_find_stream_info(context, &options)
+  }
+
   /// Why reading failed, where it was the input's failure.
   var inputFailure: ErrorReport? { bridge.takeUnretainedValue().failure }
 

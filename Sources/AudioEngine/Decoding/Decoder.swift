@@ -9,6 +9,9 @@ struct Decoder: ~Copyable {
     + "ac3,eac3,wmav1,wmav2,wmapro,wmalossless,amrnb,amrwb,gsm,gsm_ms,adpcm_ms,adpcm_ima_wav,"
     + "pcm_alaw,pcm_mulaw,pcm_u8,pcm_s8,pcm_s16le,pcm_s16be,pcm_s24le,pcm_s24be,pcm_s32le,pcm_s32be,"
     + "pcm_f32le,pcm_f32be,pcm_f64le,pcm_f64be,pcm_dvd,pcm_bluray"
+  /// Samples that one frame may have, refused before memory is taken for it: a kilobyte of ALAC can say that it has 16
+  /// million. Monkey's Audio and TTA have the longest, a second and a half at their highest rates.
+  static let maximumFrameSampleCount = 1 << 19
   private static let codecNames = Set(codecs.split(separator: ",").map(String.init))
 
   // Safe: made in `init`, used only by the worker that owns this value, freed in `deinit`.
@@ -29,6 +32,7 @@ struct Decoder: ~Copyable {
     let isOpen: Bool
     if let context, frame != nil, avcodec_parameters_to_context(context, parameters) >= 0 {
       context.pointee.pkt_timebase = stream.pointee.time_base
+      context.pointee.max_samples = Int64(Self.maximumFrameSampleCount)
       // One thread: the worker itself. Parallelism comes from many sessions.
       context.pointee.thread_count = 1
       isOpen = avcodec_open2(context, codec, nil) >= 0

@@ -161,7 +161,7 @@ extension Demuxer {
     of container: borrowing Container
   ) throws(ErrorReport) -> UnsafeMutablePointer<AVStream> {
     let context = container.context
-    let status = avformat_find_stream_info(context, nil)
+    let status = container.findStreams()
     guard status >= 0 else { throw container.report(status) }
     let index = av_find_best_stream(context, AVMEDIA_TYPE_AUDIO, -1, -1, nil, 0)
     guard index >= 0, let stream = context.pointee.streams[Int(index)],

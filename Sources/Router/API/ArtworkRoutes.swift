@@ -7,13 +7,14 @@ struct ArtworkRoutes {
   let store: ArtworkStore
 
   func add(to router: Hummingbird.Router<RouterRequestContext>) {
-    router.get("artwork") { request, _ in
-      try await response(to: request, url: request.uri.queryParameters.get("url") ?? "")
+    router.get("artwork") { request, context in
+      try await response(
+        to: request, url: request.uri.queryParameters.get("url") ?? "", for: context.grant.client)
     }
   }
 
-  private func response(to request: Request, url: String) async throws -> Response {
-    let picture = try await store.picture(of: url)
+  private func response(to request: Request, url: String, for client: ClientID) async throws -> Response {
+    let picture = try await store.picture(of: url, for: client)
     var headers = HTTPFields()
     for (name, value) in ArtworkDoor.headers(contentType: picture.contentType, entityTag: picture.entityTag) {
       headers[HTTPField.Name(name)!] = value

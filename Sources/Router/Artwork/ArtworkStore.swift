@@ -17,6 +17,15 @@ actor ArtworkStore {
   }
 
   private let plane: DataPlaneHandle
+  private let gate = FairGate(
+    FairPermits(
+      limit: RouterLimits.maximumPicturesLoading, perClient: RouterLimits.picturesLoadingPerClient,
+      waitingPerClient: RouterLimits.picturesWaitingPerClient),
+    waitSeconds: RouterLimits.pictureWaitSeconds,
+    refusal: Refusal(
+      .workersExhausted,
+      "\(RouterLimits.picturesLoadingPerClient) pictures are being loaded for you, and others wait already",
+      hint: "try again"))
   /// The one used last at the end.
   private var kept: [Kept] = []
   private var loading: [String: Task<Picture, any Error>] = [:]
@@ -26,24 +35,30 @@ actor ArtworkStore {
   }
 
   /// The cover of a `media:` URL.
-  func picture(of url: String) async throws -> Picture {
-    kept.removeAll { $0.until <= .now() }
-    if let index = kept.firstIndex(where: { $0.url == url }) {
-      let known = kept.remove(at: index)
-      kept.append(known)
-      return known.picture
-    }
+  ///
+  /// - Throws: `workers_exhausted` where too many of the client's wait already.
+  func picture(of url: String, for client: ClientID) async throws -> Picture {
+    if let known = known(url) { return known }
     if let task = loading[url] { return try await task.value }
-    guard loading.count < RouterLimits.maximumPicturesLoading else {
-      throw Refusal(
-        .workersExhausted, "\(loading.count) pictures are being loaded already", hint: "try again")
+    return try await gate.pass(client) {
+      // Somebody may have asked for the same meanwhile.
+      if let known = known(url) { return known }
+      if let task = loading[url] { return try await task.value }
+      let task = Task { try await load(url) }
+      loading[url] = task
+      defer { loading[url] = nil }
+      let picture = try await task.value
+      keep(picture, of: url)
+      return picture
     }
-    let task = Task { try await load(url) }
-    loading[url] = task
-    defer { loading[url] = nil }
-    let picture = try await task.value
-    keep(picture, of: url)
-    return picture
+  }
+
+  private func known(_ url: String) -> Picture? {
+    kept.removeAll { $0.until <= .now() }
+    guard let index = kept.firstIndex(where: { $0.url == url }) else { return nil }
+    let known = kept.remove(at: index)
+    kept.append(known)
+    return known.picture
   }
 
   private func keep(_ picture: Picture, of url: String) {

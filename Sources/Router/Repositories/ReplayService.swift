@@ -28,9 +28,11 @@ actor ReplayService {
 
   private let parts: RepositoryParts
   private let renderer: RenderClient
-  private var permits = FairPermits(
-    limit: RouterLimits.maximumReplays, perClient: RouterLimits.replaysPerClient,
-    waitingPerClient: RouterLimits.replaysWaitingPerClient)
+  private let gate = FairGate(
+    FairPermits(
+      limit: RouterLimits.maximumReplays, perClient: RouterLimits.replaysPerClient,
+      waitingPerClient: RouterLimits.replaysWaitingPerClient),
+    waitSeconds: RouterLimits.replayWaitSeconds, refusal: tooMany)
   private var running: [Key: (source: Source, task: Task<ByteBuffer, any Error>)] = [:]
   /// The one used last at the end.
   private var kept: [Kept] = []
@@ -55,44 +57,17 @@ actor ReplayService {
       mapping: parts.repositories.mapping(for: repository.id).mapping)
     if let known = known(key, source) { return known }
     if let task = running[key], task.source == source { return try await task.task.value }
-    try await begin(for: client)
-    defer { end(for: client) }
-    // Somebody may have asked for the same meanwhile.
-    if let known = known(key, source) { return known }
-    if let task = running[key], task.source == source { return try await task.task.value }
-    let task = Task { try await make(key, source) }
-    running[key] = (source, task)
-    defer { running[key] = nil }
-    let bytes = try await task.value
-    keep(Kept(key: key, source: source, bytes: bytes))
-    return bytes
-  }
-
-  // MARK: A few at a time
-
-  private func begin(for client: ClientID) async throws {
-    switch permits.ask(for: client) {
-    case .granted: return
-    case .refused: throw Self.tooMany
-    case .waits(let number):
-      let timer = Task {
-        try await Task.sleep(for: .seconds(RouterLimits.replayWaitSeconds))
-        giveUp(number)
-      }
-      defer { timer.cancel() }
-      try await withCheckedThrowingContinuation { waiters[number] = $0 }
+    return try await gate.pass(client) {
+      // Somebody may have asked for the same meanwhile.
+      if let known = known(key, source) { return known }
+      if let task = running[key], task.source == source { return try await task.task.value }
+      let task = Task { try await make(key, source) }
+      running[key] = (source, task)
+      defer { running[key] = nil }
+      let bytes = try await task.value
+      keep(Kept(key: key, source: source, bytes: bytes))
+      return bytes
     }
-  }
-
-  private var waiters: [Int: CheckedContinuation<Void, any Error>] = [:]
-
-  private func giveUp(_ number: Int) {
-    permits.giveUp(number)
-    waiters.removeValue(forKey: number)?.resume(throwing: Self.tooMany)
-  }
-
-  private func end(for client: ClientID) {
-    for number in permits.end(for: client) { waiters.removeValue(forKey: number)?.resume() }
   }
 
   private static var tooMany: Refusal {
