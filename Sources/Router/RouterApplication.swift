@@ -144,7 +144,15 @@ package struct RouterApplication: Service {
     let pagePaths = Set(router.routes.map(\.path.description))
     router.add(middleware: AccessMiddleware(access: access, plane: plane, logger: logger))
     AccessRoutes(access: access).add(to: router)
-    SessionRoutes(plane: plane).add(to: router)
+    let longAnswers = FairGate(
+      FairPermits(
+        limit: RouterLimits.maximumLongAnswers, perClient: RouterLimits.longAnswersPerClient,
+        waitingPerClient: RouterLimits.longAnswersWaitingPerClient),
+      waitSeconds: RouterLimits.longAnswerWaitSeconds,
+      refusal: Refusal(
+        .rateLimited, "an answer as long as this is being made for you, and others wait already",
+        hint: "ask again when you have had the one before"))
+    SessionRoutes(plane: plane, longAnswers: longAnswers).add(to: router)
     ListenRoutes(plane: plane).add(to: router)
     OperatorRoutes(plane: plane, streams: streams, parts: parts, access: access).add(to: router)
     ArtworkRoutes(store: ArtworkStore(plane: plane)).add(to: router)
@@ -153,7 +161,7 @@ package struct RouterApplication: Service {
     StreamRoutes(streams: streams, receiver: parts.receiver).add(to: router)
     RepositoryRoutes(
       plane: plane, parts: parts,
-      replays: ReplayService(parts: parts, renderer: RenderClient(plane: plane)),
+      replays: ReplayService(parts: parts, renderer: RenderClient(plane: plane)), longAnswers: longAnswers,
       takesWebhooks: webhookSecret != nil
     ).add(to: router)
     addOpenAPI(to: router)

@@ -57,7 +57,14 @@ extension RouterLimits {
   /// Tracks added, and entries that wait, that cost one more.
   package static let addedTracksPerToken = 50
   package static let queueEntriesPerToken = 500
-  package static let listedSessionsPerToken = 500
+  package static let listedSessionsPerToken = 25
+
+  /// Long answers (all sessions, a repository's events) that are made at a time: in all, of one client, and what of one
+  /// client may wait for how long.
+  package static let maximumLongAnswers = 4
+  package static let longAnswersPerClient = 1
+  package static let longAnswersWaitingPerClient = 64
+  package static let longAnswerWaitSeconds: Int64 = 10
   /// What finding out or listing something costs beside its command.
   package static let lookUpTokens = 9
 

@@ -70,6 +70,14 @@ struct Container: ~Copyable {
     return avformat_find_stream_info(context, &options)
   }
 
+  /// What the indexes of its streams take.
+  var indexByteCount: Int {
+    (0..<Int(context.pointee.nb_streams)).reduce(0) { sum, index in
+      sum + Int(avformat_index_get_entries_count(context.pointee.streams[index]))
+        * MemoryLayout<AVIndexEntry>.size
+    }
+  }
+
   /// Why reading failed, where it was the input's failure.
   var inputFailure: ErrorReport? { bridge.takeUnretainedValue().failure }
 

@@ -10,8 +10,10 @@ struct Decoder: ~Copyable {
     + "pcm_alaw,pcm_mulaw,pcm_u8,pcm_s8,pcm_s16le,pcm_s16be,pcm_s24le,pcm_s24be,pcm_s32le,pcm_s32be,"
     + "pcm_f32le,pcm_f32be,pcm_f64le,pcm_f64be,pcm_dvd,pcm_bluray"
   /// Samples that one frame may have, refused before memory is taken for it: a kilobyte of ALAC can say that it has 16
-  /// million. Monkey's Audio and TTA have the longest, a second and a half at their highest rates.
-  static let maximumFrameSampleCount = 1 << 19
+  /// million. TTA has the longest, of a second.
+  static func maximumFrameSampleCount(rate: Int32) -> Int { max(1 << 16, 2 * Int(rate)) }
+  /// The same while the rate is not known.
+  static let maximumFrameSampleCount = maximumFrameSampleCount(rate: Int32(Resampler.rates.upperBound))
   private static let codecNames = Set(codecs.split(separator: ",").map(String.init))
 
   // Safe: made in `init`, used only by the worker that owns this value, freed in `deinit`.
@@ -32,7 +34,8 @@ struct Decoder: ~Copyable {
     let isOpen: Bool
     if let context, frame != nil, avcodec_parameters_to_context(context, parameters) >= 0 {
       context.pointee.pkt_timebase = stream.pointee.time_base
-      context.pointee.max_samples = Int64(Self.maximumFrameSampleCount)
+      context.pointee.max_samples = Int64(
+        Self.maximumFrameSampleCount(rate: parameters.pointee.sample_rate))
       // One thread: the worker itself. Parallelism comes from many sessions.
       context.pointee.thread_count = 1
       isOpen = avcodec_open2(context, codec, nil) >= 0

@@ -23,7 +23,7 @@ struct Demuxer: ~Copyable {
     container.dropPictures()
     let stream = try Self.audioStream(of: container)
     if let failure = container.inputFailure { throw failure }
-    watch.becomeOpen()
+    try watch.becomeOpen(indexByteCount: container.indexByteCount)
     guard let packet = av_packet_alloc() else {
       throw ErrorReport(.internal, "no memory for a packet", stage: .probe)
     }

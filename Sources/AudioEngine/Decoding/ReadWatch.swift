@@ -1,3 +1,4 @@
+import Synchronization
 import WireProtocol
 
 /// What is asked before everything that libavformat reads: whether it is still wanted, whether another needs the CPU
@@ -15,6 +16,11 @@ final class ReadWatch {
 
   /// Of memory, what libav may take to open a source.
   static let openingMemoryByteCount = 256 << 20
+  /// Of memory, what the indexes of all open sources may take, apart from those that take as little as an hour's file:
+  /// a few kilobytes can say that an index has millions of entries.
+  static let allIndexByteCount = 256 << 20
+  static let usualIndexByteCount = 4 << 20
+  private static let allKept = Atomic<Int>(0)
 
   private let isCancelled: () -> Bool
   private let share: () -> Void
@@ -25,6 +31,8 @@ final class ReadWatch {
   private var grownByteCount = 0
   private var residentByteCount = ResidentMemory.byteCount
   private(set) var isOpening = true
+  /// What its index counts for among all open sources.
+  private var keptByteCount = 0
 
   /// - Parameters:
   ///   - isCancelled: whether nobody waits for the source any more.
@@ -34,8 +42,24 @@ final class ReadWatch {
     self.share = share
   }
 
+  deinit { Self.allKept.subtract(keptByteCount, ordering: .relaxed) }
+
   /// The source is open: from now on it may take as long as it lasts.
-  func becomeOpen() { isOpening = false }
+  ///
+  /// - Parameter indexByteCount: what libav keeps of its index.
+  /// - Throws: `overloaded` where all open sources would keep too much.
+  func becomeOpen(indexByteCount: Int) throws(ErrorReport) {
+    isOpening = false
+    guard indexByteCount > Self.usualIndexByteCount else { return }
+    keptByteCount = indexByteCount
+    let all = Self.allKept.add(indexByteCount, ordering: .relaxed).newValue
+    guard all > Self.allIndexByteCount else { return }
+    throw ErrorReport(
+      .overloaded,
+      "the source's index takes \(indexByteCount) bytes of memory, and those of others \(all - indexByteCount) of "
+        + "\(Self.allIndexByteCount)",
+      hint: "try again when others have ended", stage: .probe)
+  }
 
   var hasUsedTagTime: Bool { isOpening && usedCPUNanoseconds > Self.tagCPUNanoseconds }
 

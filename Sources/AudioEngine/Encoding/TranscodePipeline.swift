@@ -3,6 +3,8 @@ import WireProtocol
 
 /// Decodes, resamples, applies the volume and limits peaks, cuts into 20 ms frames and encodes.
 struct TranscodePipeline: PacketPipeline, ~Copyable {
+  /// Packets that one step makes at most: a frame may have many seconds.
+  private static let packetsPerStep = 25
   private static let frameValueCount = OpusEncoder.frameSampleCount * Resampler.channelCount
 
   private var decoder: Decoder
@@ -20,6 +22,8 @@ struct TranscodePipeline: PacketPipeline, ~Copyable {
   /// The most samples there are from the start on, where that is known exactly.
   private let sampleLimit: Int
   private var packetsWritten = 0
+  /// The source has ended; the decoder may hold some still.
+  private var isEnding = false
 
   init(
     decoder: consuming Decoder, encoder: consuming OpusEncoder, volume: Double, startMilliseconds: Int,
@@ -38,31 +42,36 @@ struct TranscodePipeline: PacketPipeline, ~Copyable {
   mutating func advance(
     _ demuxer: inout Demuxer, into writer: inout Timeline.Writer
   ) throws(ErrorReport) -> PipelineStep {
-    let demuxed = try demuxer.next()
-    // A packet that cannot be decoded is left out, as every player does.
-    _ = decoder.send(demuxed)
-    while let frame = decoder.receive() {
-      if samplesToSkip == nil {
-        let seconds = demuxer.time(frame.pointee.best_effort_timestamp) ?? 0
-        let samples = ((startSeconds - seconds) * Double(Resampler.sampleRate)).rounded()
-        guard let skip = Int(exactly: samples) else {
-          throw ErrorReport(
-            .sourceCorrupt, "a time stamp says \(seconds) s", hint: "check the file", stage: .decode)
-        }
-        guard skip >= -OpusEncoder.frameSampleCount else { return .landedBehind }
-        samplesToSkip = max(0, skip)
+    guard try encodeWholeFrames(into: &writer) else { return .goOn }
+    guard let frame = decoder.receive() else {
+      guard !isEnding else {
+        try finish(into: &writer)
+        return .ended
       }
-      try resample(frame)
-      try encodeWholeFrames(into: &writer)
+      let demuxed = try demuxer.next()
+      isEnding = demuxed == nil
+      // A packet that cannot be decoded is left out, as every player does.
+      _ = decoder.send(demuxed)
+      return .goOn
     }
-    guard demuxed == nil else { return .goOn }
-    try finish(into: &writer)
-    return .ended
+    if samplesToSkip == nil {
+      let seconds = demuxer.time(frame.pointee.best_effort_timestamp) ?? 0
+      let samples = ((startSeconds - seconds) * Double(Resampler.sampleRate)).rounded()
+      guard let skip = Int(exactly: samples) else {
+        throw ErrorReport(
+          .sourceCorrupt, "a time stamp says \(seconds) s", hint: "check the file", stage: .decode)
+      }
+      guard skip >= -OpusEncoder.frameSampleCount else { return .landedBehind }
+      samplesToSkip = max(0, skip)
+    }
+    try resample(frame)
+    return .goOn
   }
 
   /// Begins again after another seek.
   mutating func restart() {
     decoder.flush()
+    isEnding = false
     resampler = nil
     samplesToSkip = nil
     pending.removeAll(keepingCapacity: true)
@@ -91,15 +100,16 @@ struct TranscodePipeline: PacketPipeline, ~Copyable {
     samplesTaken += kept
   }
 
-  private mutating func encodeWholeFrames(into writer: inout Timeline.Writer) throws(ErrorReport) {
+  /// - Returns: false where there are more of them than a step makes.
+  private mutating func encodeWholeFrames(into writer: inout Timeline.Writer) throws(ErrorReport) -> Bool {
     limiter.advance(&pending)
-    var offset = 0
-    while limiter.finishedCount - offset >= Self.frameValueCount {
-      try encode(at: offset, into: &writer)
-      offset += Self.frameValueCount
-    }
-    pending.removeFirst(offset)
-    limiter.removeFirst(offset)
+    let end =
+      min(
+        limiter.finishedCount / Self.frameValueCount, Self.packetsPerStep) * Self.frameValueCount
+    for offset in stride(from: 0, to: end, by: Self.frameValueCount) { try encode(at: offset, into: &writer) }
+    pending.removeFirst(end)
+    limiter.removeFirst(end)
+    return limiter.finishedCount < Self.frameValueCount
   }
 
   /// At the end: what decoder and resampler still hold, then silence until the encoder's delay is out, so
@@ -114,7 +124,7 @@ struct TranscodePipeline: PacketPipeline, ~Copyable {
     let missing = (packetCount - packetsWritten) * Self.frameValueCount - pending.count
     // One block more for the limiter to look at.
     pending.append(contentsOf: repeatElement(0, count: missing + Limiter.blockValueCount))
-    try encodeWholeFrames(into: &writer)
+    while try !encodeWholeFrames(into: &writer) {}
   }
 
   private mutating func encode(at offset: Int, into writer: inout Timeline.Writer) throws(ErrorReport) {

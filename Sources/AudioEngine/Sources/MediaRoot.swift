@@ -8,6 +8,8 @@ package struct MediaRoot: Sendable {
   package let path: String
   /// The most entries one listing shows.
   static let maximumListingCount = 2_000
+  /// The most that are looked at for it: a folder may be full of links that lead out.
+  private static let maximumLookedCount = 10_000
   private static let maximumListingByteCount = WireLimits.maximumEventByteCount / 2
 
   /// - Throws: `source_not_found` where the folder does not exist.
@@ -62,17 +64,21 @@ package struct MediaRoot: Sendable {
     }
     defer { closedir(directory) }
     var entries: [MediaListing.Entry] = []
-    while let item = readdir(directory) {
+    var lookedCount = 0
+    while lookedCount < Self.maximumLookedCount, let item = readdir(directory) {
       // A name that is not UTF-8 could not be written in JSON and asked for again.
       let name = withUnsafeBytes(of: item.pointee.d_name) { bytes in
         String(validating: bytes.prefix { $0 != 0 }, as: UTF8.self)
       }
       guard let name, !name.hasPrefix("."), entries.count <= Self.maximumListingCount else { continue }
+      lookedCount += 1
       if let entry = entry(name, in: relativePath, descriptor: dirfd(directory)) { entries.append(entry) }
     }
     entries.sort { ($0.kind == .folder ? 0 : 1, $0.name) < ($1.kind == .folder ? 0 : 1, $1.name) }
     let shown = Self.fitting(entries.prefix(Self.maximumListingCount))
-    return MediaListing(path: relativePath, entries: Array(shown), truncated: shown.count < entries.count)
+    return MediaListing(
+      path: relativePath, entries: Array(shown),
+      truncated: shown.count < entries.count || lookedCount == Self.maximumLookedCount)
   }
 
   /// As many entries as an event has room for.
@@ -100,9 +106,12 @@ package struct MediaRoot: Sendable {
 
   private func entry(_ name: String, in folder: String, descriptor: Int32) -> MediaListing.Entry? {
     var status = stat()
-    guard fstatat(descriptor, name, &status, 0) == 0 else { return nil }
+    guard fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { return nil }
     let path = folder.isEmpty ? name : "\(folder)/\(name)"
-    guard isBelowRoot(path) else { return nil }
+    // What is no link is where its folder is.
+    if status.st_mode & S_IFMT == S_IFLNK {
+      guard isBelowRoot(path), fstatat(descriptor, name, &status, 0) == 0 else { return nil }
+    }
     switch status.st_mode & S_IFMT {
     case S_IFDIR: return .init(name: name, kind: .folder)
     case S_IFREG:

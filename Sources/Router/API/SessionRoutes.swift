@@ -6,6 +6,8 @@ import WireProtocol
 /// REST under `/api/v1`: the commands of the WebSocket, each a path (`docs/http-and-websocket.md`).
 struct SessionRoutes {
   let plane: DataPlaneHandle
+  /// Before what takes the loop's time.
+  let longAnswers: FairGate
 
   /// A command as REST has it, `METHOD /api/v1/sessions/ID/PATH`. Its fields are in the body; of a GET in the
   /// query, and of an entry's in the path.
@@ -117,15 +119,15 @@ struct SessionRoutes {
   }
 
   private func list(for grant: Grant) async throws -> Response {
-    let sessions = try await plane { plane in
-      plane.budgets.spend(
-        plane.store.sessions.count / RouterLimits.listedSessionsPerToken, grant.client)
-      let own = plane.store.sessions.values.filter { grant.matches($0.id) }
-      return own.map(SessionDetail.init(listed:)).sorted {
-        $0.session.sessionID.description < $1.session.sessionID.description
+    let sessions = try await longAnswers.pass(grant.client) {
+      try await plane { plane in
+        plane.budgets.spend(
+          plane.store.sessions.count / RouterLimits.listedSessionsPerToken, grant.client)
+        return plane.store.sessions.values.filter { grant.matches($0.id) }.map(SessionDetail.init(listed:))
       }
     }
-    return .json(JSON.encode(["sessions": sessions]))
+    let sorted = sessions.sorted { $0.session.sessionID.description < $1.session.sessionID.description }
+    return .json(JSON.encode(["sessions": sorted]))
   }
 
   private func show(_ context: RouterRequestContext) async throws -> Response {

@@ -9,21 +9,24 @@ extension EventLog {
   package func page(
     of repository: SessionID, before: Int?, limit: Int
   ) async throws -> (events: [Played], total: Int) {
-    try await store.read { database in
+    let (rows, total) = try await store.read { database in
       let id = repository.description
       let rows = try Row.fetchAll(
         database,
         sql: """
           SELECT number, event, parameters, score FROM event
           WHERE repository_id = ? AND parameters IS NOT NULL AND number < ? ORDER BY number DESC LIMIT ?
-          """, arguments: [id, before ?? .max, limit])
+          """, arguments: [id, before ?? .max, limit]
+      ).map(PlayedRow.init)
       let total =
         try Int.fetchOne(
           database,
           sql: "SELECT COUNT(*) FROM event WHERE repository_id = ? AND parameters IS NOT NULL",
           arguments: [id]) ?? 0
-      return (rows.compactMap(Self.played), total)
+      return (rows, total)
     }
+    // Outside of the turn: others wait to be written, and decoding takes ten times as long as reading.
+    return (rows.compactMap(\.played), total)
   }
 
   /// The first piece after a number that can still be heard.
@@ -37,7 +40,7 @@ extension EventLog {
           """, arguments: [repository.description, number])
       // One that cannot be read is passed over.
       while let row = try rows.next() {
-        guard let played = Self.played(row), let score = played.score else { continue }
+        guard let played = PlayedRow(row).played, let score = played.score else { continue }
         return GeneratedMusic(
           number: played.number, event: played.event, parameters: played.parameters, score: score)
       }
@@ -76,7 +79,7 @@ extension EventLog {
         arguments: [
           repository.description, range.lowerBound, range.upperBound, RouterLimits.maximumEventsPerRepository,
         ])
-      return rows.compactMap(Self.played).map { ($0.event, $0.parameters) }
+      return rows.compactMap { PlayedRow($0).played }.map { ($0.event, $0.parameters) }
     }
   }
 
@@ -101,13 +104,28 @@ extension EventLog {
     }
     return bins
   }
+}
 
-  private static func played(_ row: Row) -> Played? {
-    guard let event: RepositoryEvent = JSON.value(row["event"]),
-      let parameters: MusicalParameters = JSON.value(row["parameters"])
+/// An event that has become music, as it is on disk.
+private struct PlayedRow: Sendable {
+  private let number: Int
+  private let event: String
+  private let parameters: String
+  private let score: String?
+
+  init(_ row: Row) {
+    number = row["number"]
+    event = row["event"]
+    parameters = row["parameters"]
+    score = row["score"]
+  }
+
+  /// nil where it cannot be read.
+  var played: EventLog.Played? {
+    guard let event: RepositoryEvent = JSON.value(event),
+      let parameters: MusicalParameters = JSON.value(parameters)
     else { return nil }
-    return Played(
-      number: row["number"], event: event, parameters: parameters, score: JSON.value(row["score"]))
+    return EventLog.Played(number: number, event: event, parameters: parameters, score: JSON.value(score))
   }
 }
 

@@ -9,6 +9,8 @@ struct RepositoryRoutes {
   let plane: DataPlaneHandle
   let parts: RepositoryParts
   let replays: ReplayService
+  /// Before what takes the disk's time.
+  let longAnswers: FairGate
   /// Whether there is a secret to believe GitHub by.
   let takesWebhooks: Bool
 
@@ -73,12 +75,14 @@ struct RepositoryRoutes {
     let most = RouterLimits.maximumEventPage
     let before = try request.uri.wholeNumber("before", in: 0...Int.max)
     let limit = try request.uri.wholeNumber("limit", in: 1...most) ?? most
-    let page = try await parts.log.page(of: repository.id, before: before, limit: limit)
-    let events = page.events.map { played in
-      MusicMessage(
-        number: played.number, event: played.event, parameters: played.parameters, score: played.score)
+    return try await longAnswers.pass(context.grant.client) {
+      let page = try await parts.log.page(of: repository.id, before: before, limit: limit)
+      let events = page.events.map { played in
+        MusicMessage(
+          number: played.number, event: played.event, parameters: played.parameters, score: played.score)
+      }
+      return .json(JSON.encode(EventPage(events: events, total: page.total)))
     }
-    return .json(JSON.encode(EventPage(events: events, total: page.total)))
   }
 
   // MARK: Replay
