@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import os
 import struct
 import subprocess
 
@@ -100,6 +101,95 @@ async def test_a_far_seek_wakes_a_resting_producer(tmp_path_factory, media, new_
             assert answer["type"] == "seeked", answer
             since = listener.mark()
             await listener.wait_packets(50, since=since)
+
+
+@pytest.mark.parametrize("rate", [4_000, 48_000])
+async def test_frames_of_millions_of_samples(antiphon, media, new_session, rate):
+    """A kilobyte of ALAC can say that it is 16 million samples of silence."""
+    url = media.write(f"silence-{rate}.m4a", _alac(rate, [4_096] * 12 + [(1 << 24) - 1] * 2))
+    async with listen(antiphon.router.url, new_session()) as listener:
+        await listener.play(url)
+        await asyncio.sleep(3)
+
+
+async def test_an_index_of_millions_that_is_not_there(antiphon, media, new_session):
+    """Twelve at once, each with an index that takes 100 MiB of libav's memory: two are opened, and others are told why."""
+    content, size = _indexed(4_000_000)
+    answers, sessions = [], [new_session() for _ in range(12)]
+    for number, session in enumerate(sessions):
+        url = media.write(f"indexed-{number}.m4a", content)
+        os.truncate(media.root / f"indexed-{number}.m4a", size)
+        answers.append(request("POST", f"{antiphon.engine.url}/session/{session}/play", {"url": url}))
+    statuses = [answer.status for answer in await asyncio.gather(*answers)]
+    assert set(statuses) <= {200, 413, 503} and statuses.count(200) <= 2, statuses
+    for session in sessions:
+        await request("POST", f"{antiphon.engine.url}/session/{session}/stop")
+    await asyncio.sleep(1)
+
+
+def _box(name: bytes, *parts: bytes) -> bytes:
+    """ISO 14496-12, section 4.2."""
+    body = b"".join(parts)
+    return struct.pack(">I", 8 + len(body)) + name + body
+
+
+def _full_box(name: bytes, *numbers: int) -> bytes:
+    """With version and flags 0."""
+    return _box(name, struct.pack(f">{1 + len(numbers)}I", 0, *numbers))
+
+
+def _silent_frame(samples: int) -> bytes:
+    """One ALAC element of a channel: its length is written out, and runs of zeros take nearly nothing."""
+    bits = "000" + "0000" + "0" * 12 + "1" + "00" + "0" + f"{samples:032b}"
+    # No mixing; prediction of no order, with a Rice parameter that begins at 1.
+    bits += "0" * 16 + "0000" + "0001" + "000" + "00000"
+    left = samples
+    while left > 0:
+        bits += "0"
+        left -= 1
+        if left > 0:
+            run = min(65_535, left)
+            bits += "1" * 9 + f"{run:016b}"
+            left -= run
+    bits += "111" + "0" * 64
+    bits += "0" * (-len(bits) % 8)
+    return int(bits, 2).to_bytes(len(bits) // 8, "big")
+
+
+def _m4a(rate: int, times: bytes, sizes: bytes, chunks: int, duration: int, data: bytes) -> bytes:
+    settings = struct.pack(">IIBBBBBBHIII", 0, 1 << 24, 0, 16, 0, 0, 14, 1, 255, 0, 0, rate)
+    entry = _box(
+        b"alac", bytes(6), struct.pack(">HHHIHHHHI", 1, 0, 0, 0, 1, 16, 0, 0, (rate & 0xFFFF) << 16), _box(b"alac", settings)
+    )
+    described = _box(b"stsd", struct.pack(">II", 0, 1), entry)
+
+    def movie(offset: int) -> bytes:
+        table = _box(
+            b"stbl", described, times, sizes, _full_box(b"stsc", 1, 1, chunks, 1), _full_box(b"stco", 1, offset)
+        )
+        media_header = _box(b"mdhd", struct.pack(">IIIIIHH", 0, 0, 0, rate, min(duration, 2**32 - 1), 0x55C4, 0))
+        handler = _box(b"hdlr", bytes(8) + b"soun" + bytes(13))
+        information = _box(b"minf", _box(b"smhd", bytes(8)), table)
+        track = _box(b"trak", _box(b"tkhd", struct.pack(">I", 7) + bytes(80)), _box(b"mdia", media_header, handler, information))
+        return _box(b"moov", _box(b"mvhd", struct.pack(">5I", 0, 0, 0, 1_000, 0) + bytes(80)), track)
+
+    kind = _box(b"ftyp", b"M4A \0\0\0\0M4A mp42")
+    return kind + movie(len(kind) + len(movie(0)) + 8) + _box(b"mdat", data)
+
+
+def _alac(rate: int, lengths: list[int]) -> bytes:
+    frames = [_silent_frame(length) for length in lengths]
+    times = _full_box(b"stts", len(lengths), *(number for length in lengths for number in (1, length)))
+    sizes = _full_box(b"stsz", 0, len(frames), *map(len, frames))
+    return _m4a(rate, times, sizes, len(frames), sum(lengths), b"".join(frames))
+
+
+def _indexed(count: int) -> tuple[bytes, int]:
+    """One size for all frames: the table needs no entries. The file is as long as it says, and has a hole."""
+    frame = _silent_frame(4_096)
+    times, sizes = _full_box(b"stts", 1, count, 4_096), _full_box(b"stsz", len(frame), count)
+    content = _m4a(48_000, times, sizes, count, 4_096 * count, frame * 400)
+    return content, len(content) + len(frame) * (count - 400)
 
 
 def _tag(frames: list[bytes]) -> bytes:

@@ -2,10 +2,12 @@
 
 import asyncio
 
+import aiohttp
 import pytest
 
 from client import bearer, request
 from processes import Antiphon
+from tagged import make_picture, make_tagged
 
 #: As in RouterLimits+State.swift.
 SESSIONS_PER_CLIENT = 2_000
@@ -81,3 +83,32 @@ async def test_queues_of_a_client_have_a_bound_and_anothers_do_not_mind(router, 
 def resident_mebibytes(pid: int) -> float:
     with open(f"/proc/{pid}/status", encoding="ascii") as status:
         return next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmRSS"))
+
+
+async def test_covers_and_long_answers_of_one_client_do_not_keep_anothers_waiting(tmp_path, media, mint):
+    other = mint.token("b-*", "control", sub="other")
+    greedy = mint.token("a-*", "control", sub="greedy")
+    picture = b"\xff\xd8\xff" + bytes(3 << 20)
+    make_tagged(media, "covers/own.flac", cover=make_picture(tmp_path), seconds=1)
+    make_tagged(media, "covers/bare.flac", seconds=1)
+    song = (media.root / "covers" / "bare.flac").read_bytes()
+    for number in range(60):
+        (media.root / "covers" / str(number)).mkdir()
+        media.write(f"covers/{number}/song.flac", song)
+        media.write(f"covers/{number}/cover.jpg", picture)
+    with Antiphon(tmp_path, media.root, router_options=mint.options) as running:
+
+        async def cover(token: str, name: str) -> int:
+            url = f"{running.router.url}/artwork?url=media:covers/{name}.flac"
+            async with aiohttp.ClientSession() as http, http.get(url, headers=bearer(token)) as answer:
+                await answer.read()
+                return answer.status
+
+        flood = [asyncio.create_task(cover(greedy, f"{number}/song")) for number in range(60)]
+        flood += [asyncio.create_task(ask(running.router, greedy, "GET", "")) for _ in range(100)]
+        await asyncio.sleep(0.2)
+        began = asyncio.get_running_loop().time()
+        assert await cover(other, "own") == 200
+        assert (await ask(running.router, other, "GET", "")).status == 200
+        assert asyncio.get_running_loop().time() - began < 5
+        await asyncio.wait(flood)
