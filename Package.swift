@@ -49,8 +49,10 @@ let package = Package(
     .target(
       name: "HTTPLimits",
       dependencies: [
+        "WireProtocol",
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOHTTP1", package: "swift-nio"),
         .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
       ],
       swiftSettings: strict),
@@ -87,6 +89,7 @@ let package = Package(
         .product(name: "Hummingbird", package: "hummingbird"),
         .product(name: "Logging", package: "swift-log"),
         .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOHTTP1", package: "swift-nio"),
         .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
@@ -134,7 +137,10 @@ let package = Package(
       name: "AudioEngineTests", dependencies: ["AudioEngineCore"], swiftSettings: strict),
     .testTarget(
       name: "HTTPLimitsTests",
-      dependencies: ["HTTPLimits", .product(name: "NIOEmbedded", package: "swift-nio")],
+      dependencies: [
+        "HTTPLimits", .product(name: "NIOEmbedded", package: "swift-nio"),
+        .product(name: "NIOHTTP1", package: "swift-nio"),
+      ],
       swiftSettings: strict),
     .testTarget(
       name: "RouterTests",

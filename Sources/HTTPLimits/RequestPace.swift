@@ -8,17 +8,21 @@ public struct RequestPace: Sendable, Equatable {
   public var bodySeconds: Int
   /// Every so many bytes received give a second more.
   public var bodyBytesPerSecond: Int
+  /// How long a client may take nothing of an answer.
+  public var untakenSeconds: Int
 
   /// The defaults: a slow phone sends a head within 30 s, browsers keep a connection for about a minute, and 4 KiB a
   /// second is what a line of 32 kbit/s carries.
   public init(
-    headSeconds: Int = 30, idleSeconds: Int = 75, bodySeconds: Int = 10, bodyBytesPerSecond: Int = 4_096
+    headSeconds: Int = 30, idleSeconds: Int = 75, bodySeconds: Int = 10, bodyBytesPerSecond: Int = 4_096,
+    untakenSeconds: Int = 30
   ) {
     precondition(bodyBytesPerSecond > 0)
     self.headSeconds = headSeconds
     self.idleSeconds = idleSeconds
     self.bodySeconds = bodySeconds
     self.bodyBytesPerSecond = bodyBytesPerSecond
+    self.untakenSeconds = untakenSeconds
   }
 
   package static let nanosecondsPerSecond: UInt64 = 1_000_000_000

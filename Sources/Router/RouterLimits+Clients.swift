@@ -28,8 +28,11 @@ extension RouterLimits {
   /// A WebSocket with more text than this to read yet is not read from.
   package static let unreadTextByteCount = 65_536
 
-  /// What is taken of a client that has gone, beyond what its connection was to be read: a request with its body.
-  package static let unaskedByteCount = 65_536
+  /// What is taken of a client that has gone, beyond what its connection was to be read: a body to its end, else what is
+  /// read at once. Of all connections of an address together so much at once, and so much a second (not multiplied).
+  package static let unaskedBodyByteCount = 65_536
+  package static let unaskedByteCount = 4_096
+  package static let addressUnaskedByteCount = 262_144
 
   /// Commands of a WebSocket that were decoded and wait: from here on it is not read, so that pings are answered while
   /// a few wait. What is decoded already may come to many times that; beyond the second number it is closed.
@@ -109,6 +112,9 @@ extension RouterLimits {
   /// How fast a request must come: its head, its body, and the next one.
   static let requestPace = RequestPace(
     headSeconds: Int(firstRequestSeconds), idleSeconds: Int(idleHTTPSeconds))
+
+  /// How large a request's head may be, and how finely cut its body.
+  static let requestShape = RequestShape()
 
   /// Plain connections of all addresses; not multiplied.
   package static let maximumPlainConnections = 2_048

@@ -52,6 +52,9 @@ package enum RouterLimits {
   /// A queued URL.
   package static let maximumURLByteCount = 4_096
 
+  /// `duration_ms` of a queued track: as far as positions go, 49 days.
+  package static let durationMillisecondsRange = 0...Int(UInt32.max)
+
   /// What a refusal with status 503 tells its client to wait.
   package static let retryAfterSeconds = 5
 

@@ -17,9 +17,11 @@ extension EngineCommand {
     _ json: some Sequence<UInt8>, type: String? = nil, sessionID: SessionID? = nil
   ) throws(CommandError) -> EngineCommand {
     let decoder = JSONDecoder()
-    let data = Data(json)
+    let bytes = Array(json)
+    let data = Data(bytes)
     let envelope: Envelope
     do {
+      try CombiningMarks.check(json: bytes)
       envelope = try decoder.decode(Envelope.self, from: data)
     } catch {
       throw CommandError(report: ErrorReport(decoding: error))
@@ -152,7 +154,7 @@ extension EngineCommand: Codable {
     case "filters": throw ErrorReport.notYet("the command \(type)")
     default:
       throw ErrorReport(
-        .invalidCommand, "the command type is \(type.debugDescription)",
+        .invalidCommand, "the command type is \(type.quoted)",
         hint:
           "use play, prepare, unprepare, pause, resume, stop, seek, volume, perform, mute, status, why, media, artwork, resolve or render",
         stage: .command)
@@ -189,7 +191,7 @@ extension EngineCommand: Codable {
     try fields.decode([String].self, forKey: .voices).map { name in
       guard let role = Score.Role(rawValue: name) else {
         let names = Score.Role.allCases.map(\.rawValue).joined(separator: ", ")
-        throw ErrorReport.field("voices", "names \(name.prefix(40).debugDescription); there are \(names)")
+        throw ErrorReport.field("voices", "names \(name.quoted); there are \(names)")
       }
       return role
     }
@@ -203,7 +205,7 @@ extension EngineCommand: Codable {
     let name = try fields.decodeIfPresent(String.self, forKey: .encoding) ?? RenderEncoding.opus.rawValue
     guard let encoding = RenderEncoding(rawValue: name) else {
       let names = RenderEncoding.allCases.map(\.rawValue).joined(separator: ", ")
-      throw ErrorReport.field("encoding", "is \(name.prefix(40).debugDescription); there are \(names)")
+      throw ErrorReport.field("encoding", "is \(name.quoted); there are \(names)")
     }
     return .score(try performedScore(fields), encoding)
   }

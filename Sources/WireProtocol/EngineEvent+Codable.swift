@@ -98,7 +98,7 @@ extension EngineEvent: Codable {
     case "error": return .error(try ErrorReport(from: decoder))
     default:
       throw DecodingError.dataCorruptedError(
-        forKey: .type, in: fields, debugDescription: "the event type is \(type.debugDescription)")
+        forKey: .type, in: fields, debugDescription: "the event type is \(type.quoted)")
     }
   }
 }

@@ -1,12 +1,13 @@
 """Connections and bodies that never come to an end, on both servers: closed in time, bounded, and others are served."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
 import github
 from bystander import ENGINE_MEBIBYTES, beside
-from client import bearer, request
+from client import bearer, raw_request, request
 from containment import run, stranger
 from figures import Footprint
 from github import SECRET, deliver
@@ -56,6 +57,31 @@ async def test_requests_without_a_token(antiphon, mint, media):
             await run("requests", router=antiphon.router.address, token=None, **asked)
         asked |= {"method": "POST", "path": "/webhooks/github", "body": "{}"}
         await run("requests", router=antiphon.router.address, token=None, **asked)
+
+
+async def test_requests_whose_senders_are_gone(antiphon, mint, media):
+    """Pipelined over 256 connections as fast as they go, which all end at once."""
+    async with beside(antiphon, mint, media):
+        asked = {"method": "GET", "path": "/health", "body": "", "source": ELSEWHERE, "connections": 256, "seconds": 4}
+        await run("requests", router=antiphon.router.address, token=None, **asked)
+        await asyncio.sleep(1)
+
+
+async def test_answers_that_nobody_takes(antiphon):
+    """Their connections are closed, and what waits for them is freed."""
+    descriptors = Path(f"/proc/{antiphon.router.pid}/fd")
+    before = len(list(descriptors.iterdir()))
+    text = "GET /api/v1/openapi.yaml HTTP/1.1\n\r\n"
+    held = [raw_request(antiphon.router.address, text, receive_buffer=4_096) for _ in range(8)]
+    await asyncio.sleep(5)
+    assert len(list(descriptors.iterdir())) == before + len(held)
+    try:
+        async with asyncio.timeout(CLOSED_SECONDS):
+            while len(list(descriptors.iterdir())) > before:
+                await asyncio.sleep(0.5)
+    finally:
+        for each in held:
+            each.close()
 
 
 async def test_connections_without_end(antiphon, mint, media):

@@ -52,9 +52,14 @@ import WireProtocol
     #expect(try decode(json) == ClientCommand(.queue(session, change)))
   }
 
+  /// More in a row than Swift compares in any bearable time.
+  private static let marks = String(repeating: "\u{301}", count: 1_000)
+
   @Test(
     arguments: [
-      ("[]", ErrorCode.invalidJSON, nil), ("{", .invalidJSON, nil), ("", .invalidJSON, nil),
+      (#"{"type":"\#(marks)"}"#, ErrorCode.invalidJSON, nil), (#"{"\#(marks)":1}"#, .invalidJSON, nil),
+      (#"{"type":"pause","session_id":"\#(marks)","request_id":"q"}"#, .invalidJSON, nil),
+      ("[]", .invalidJSON, nil), ("{", .invalidJSON, nil), ("", .invalidJSON, nil),
       (#"{"request_id":"q"}"#, .invalidCommand, "q"),
       (#"{"type":"dance","request_id":"q"}"#, .invalidCommand, "q"),
       (#"{"type":"queue_add","request_id":"q"}"#, .invalidCommand, "q"),

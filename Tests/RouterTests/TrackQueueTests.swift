@@ -111,11 +111,18 @@ import WireProtocol
   @Test func `cuts what is too long and leaves out what is no picture`() throws {
     var long = QueuedTrack(url: "media:a", title: String(repeating: "t", count: 1_000))
     long.artwork = "javascript:alert(1)"
-    long.durationMilliseconds = -1
     let checked = try long.checked()
     #expect(checked.title?.count == 200)
     #expect(checked.artwork == nil)
-    #expect(checked.durationMilliseconds == nil)
+  }
+
+  @Test(arguments: [
+    (-1, nil), (0, 0), (4_294_967_295, 4_294_967_295), (4_294_967_296, nil), (.max, nil), (.min, nil),
+  ])
+  func `leaves out what no track lasts`(_ milliseconds: Int, _ expected: Int?) throws {
+    var track = QueuedTrack(url: "media:a")
+    track.durationMilliseconds = milliseconds
+    #expect(try track.checked().durationMilliseconds == expected)
   }
 
   @Test(arguments: [("1500", 1_500 as Int?), ("1500.4", 1_500), ("1e300", nil), ("null", nil)])

@@ -54,7 +54,7 @@ package final class ArtworkReader: Sendable {
     if let known = kept.withLock({ $0.first { $0.url == url }?.picture }) { return known }
     guard case .file(let path) = try MediaSource(url) else {
       throw ErrorReport(
-        .invalidSource, "\(url.prefix(200).debugDescription) is no file of the media root's",
+        .invalidSource, "\(url.quoted) is no file of the media root's",
         hint: "ask for the cover of media:folder/song.flac", stage: .command)
     }
     guard let mediaRoot else {

@@ -26,7 +26,7 @@ struct EngineDoorMiddleware<Context: RequestContext>: RouterMiddleware {
       return try Self.response(report)
     } catch let error as HTTPError where error.status == .notFound {
       let report = ErrorReport(
-        .notFound, "there is nothing at \(request.method) \(request.uri.path)",
+        .notFound, "there is nothing at \(request.method) \(request.uri.path.shortened)",
         hint: "docs/http-and-websocket.md lists the paths", stage: .command)
       return try Self.response(report)
     }

@@ -14,7 +14,9 @@ extension EngineHTTPAPI {
     let body = try await Self.body(of: request)
     let score: Score
     do {
-      score = try JSONDecoder().decode(Score.self, from: Data(body.readableBytesView)).checked()
+      let json = Array(body.readableBytesView)
+      try CombiningMarks.check(json: json)
+      score = try JSONDecoder().decode(Score.self, from: Data(json)).checked()
     } catch {
       throw ErrorReport(decoding: error)
     }
@@ -36,7 +38,7 @@ extension EngineHTTPAPI {
       guard let encoding = RenderEncoding(rawValue: String(name)) else {
         let names = RenderEncoding.allCases.map(\.rawValue).joined(separator: ", ")
         throw ErrorReport(
-          .invalidCommand, "the field encoding is \(name.prefix(40).debugDescription); there are \(names)",
+          .invalidCommand, "the field encoding is \(name.quoted); there are \(names)",
           hint: "docs/http-and-websocket.md lists the fields", stage: .command)
       }
       return encoding

@@ -120,7 +120,7 @@ package final class RenderService: Sendable {
 
   private static func forgotten(_ name: String) -> ErrorReport {
     ErrorReport(
-      .notFound, "there is no rendering \(name.prefix(80).debugDescription), or it is not kept any more",
+      .notFound, "there is no rendering \(name.quoted), or it is not kept any more",
       hint: "ask for its score again", stage: .command)
   }
 }

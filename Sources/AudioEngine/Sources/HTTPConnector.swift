@@ -181,7 +181,7 @@ final class HTTPConnector {
     guard let parsed = URL(string: url), let host = parsed.host, host == parsed.host(), !host.contains("%")
     else {
       throw ErrorReport(
-        .invalidSource, "\(url.prefix(200).debugDescription) has no plain host name", stage: .resolve)
+        .invalidSource, "\(url.quoted) has no plain host name", stage: .resolve)
     }
     return host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : host
   }
@@ -190,7 +190,7 @@ final class HTTPConnector {
     guard let target = URL(string: location, relativeTo: URL(string: url))?.absoluteString else {
       throw HTTPFailure(
         ErrorReport(
-          .sourceUnreachable, "a redirect to \(location.prefix(200).debugDescription)", stage: .connect))
+          .sourceUnreachable, "a redirect to \(location.quoted)", stage: .connect))
     }
     do throws(ErrorReport) {
       // The same rules as for a URL that a person gave: http and https alone.
@@ -200,6 +200,6 @@ final class HTTPConnector {
     }
     throw HTTPFailure(
       ErrorReport(
-        .sourceForbidden, "a redirect to \(target.prefix(200).debugDescription)", stage: .connect))
+        .sourceForbidden, "a redirect to \(target.quoted)", stage: .connect))
   }
 }

@@ -34,11 +34,12 @@ package struct MediaRoot: Sendable {
     var status = stat()
     guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
       throw ErrorReport(
-        .sourceNotAudio, "media:\(relativePath) is not a file", hint: "media lists a folder",
+        .sourceNotAudio, "media:\(relativePath.shortened) is not a file", hint: "media lists a folder",
         stage: .resolve)
     }
     guard status.st_size > 0 else {
-      throw ErrorReport(.sourceEmpty, "media:\(relativePath) is empty: it has no bytes", stage: .resolve)
+      throw ErrorReport(
+        .sourceEmpty, "media:\(relativePath.shortened) is empty: it has no bytes", stage: .resolve)
     }
     return input
   }
@@ -60,7 +61,7 @@ package struct MediaRoot: Sendable {
     }
     guard let directory = fdopendir(descriptor) else {
       close(descriptor)
-      throw ErrorReport(.sourceNotFound, "media:\(relativePath) is not a folder", stage: .resolve)
+      throw ErrorReport(.sourceNotFound, "media:\(relativePath.shortened) is not a folder", stage: .resolve)
     }
     defer { closedir(directory) }
     var entries: [MediaListing.Entry] = []
@@ -142,7 +143,7 @@ package struct MediaRoot: Sendable {
 
   private static func outside(_ relativePath: String) -> ErrorReport {
     ErrorReport(
-      .sourceForbidden, "media:\(relativePath) lies outside the media root",
+      .sourceForbidden, "media:\(relativePath.shortened) lies outside the media root",
       hint: "put the file itself below the media root; links out of it are not followed", stage: .resolve)
   }
 
@@ -150,15 +151,15 @@ package struct MediaRoot: Sendable {
     switch code {
     case ENOENT, ENOTDIR:
       ErrorReport(
-        .sourceNotFound, "media:\(relativePath) does not exist below the media root",
+        .sourceNotFound, "media:\(relativePath.shortened) does not exist below the media root",
         hint: "media lists the files", stage: .resolve)
     case EACCES, EPERM, ELOOP:
       ErrorReport(
-        .sourceForbidden, "media:\(relativePath) may not be read: \(errorText(code))",
+        .sourceForbidden, "media:\(relativePath.shortened) may not be read: \(errorText(code))",
         hint: "let the engine's user read it", stage: .resolve)
     default:
       ErrorReport(
-        .sourceUnreachable, "media:\(relativePath) cannot be opened: \(errorText(code))",
+        .sourceUnreachable, "media:\(relativePath.shortened) cannot be opened: \(errorText(code))",
         stage: .resolve)
     }
   }

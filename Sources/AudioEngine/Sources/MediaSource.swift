@@ -30,22 +30,22 @@ package enum MediaSource: Hashable, Codable, Sendable {
       let path = PercentEncoding.decoded(text.dropFirst(Self.fileScheme.count))
       guard !path.isEmpty, path.utf8.count <= Self.maximumPathByteCount, path.utf8.allSatisfy({ $0 >= 0x20 })
       else {
-        throw Self.invalid("\(text.prefix(200).debugDescription) names no file")
+        throw Self.invalid("\(text.quoted) names no file")
       }
       self = .file(path: path)
       return
     }
     guard let colon = text.firstIndex(of: ":") else {
-      throw Self.invalid("\(text.prefix(200).debugDescription) is not a URL")
+      throw Self.invalid("\(text.quoted) is not a URL")
     }
     let scheme = text[..<colon].lowercased()
     guard scheme == "http" || scheme == "https" else {
-      throw Self.invalid("the scheme \(scheme.prefix(40).debugDescription) is not played")
+      throw Self.invalid("the scheme \(scheme.quoted) is not played")
     }
     guard let url = URL(string: text), let host = url.host(), !host.isEmpty,
       text.utf8.count <= Self.maximumURLByteCount
     else {
-      throw Self.invalid("\(text.prefix(200).debugDescription) is not a web address")
+      throw Self.invalid("\(text.quoted) is not a web address")
     }
     self = .web(url: text)
   }

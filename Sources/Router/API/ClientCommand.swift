@@ -30,6 +30,12 @@ package struct ClientCommand: Sendable, Equatable {
   package static func decode(
     _ json: [UInt8], type: String? = nil, sessionID: SessionID, entryID: String? = nil
   ) throws(Refusal) -> ClientCommand {
+    do {
+      // Before any of it is compared, the ID of the asker among it.
+      try CombiningMarks.check(json: json)
+    } catch {
+      throw Refusal(error)
+    }
     let fields: Fields
     do {
       fields = try JSON.decode(Fields.self, from: json)
@@ -54,7 +60,7 @@ package struct ClientCommand: Sendable, Equatable {
   private static func check(_ fields: Fields, _ sessionID: SessionID) throws(Refusal) {
     if let named = fields.sessionID ?? fields.channelID, named != sessionID.description {
       throw Refusal(
-        .invalidCommand, "the command is for the session \(named.debugDescription), here is \(sessionID)",
+        .invalidCommand, "the command is for the session \(named.quoted), here is \(sessionID)",
         hint: "leave session_id out")
     }
     if let id = fields.requestID, id.count > WireLimits.maximumRequestIDLength {

@@ -96,7 +96,7 @@ struct DoorMiddleware: RouterMiddleware {
       return Refusal(.lineTooLong, "the body has over \(RouterLimits.maximumTextByteCount) bytes")
     case let error as any HTTPResponseError where error.status == .notFound:
       return Refusal(
-        .notFound, "there is no \(request.method.rawValue) \(request.uri.path)",
+        .notFound, "there is no \(request.method.rawValue) \(request.uri.path.shortened)",
         hint: "docs/http-and-websocket.md lists the paths")
     case let error as any HTTPResponseError:
       return Refusal(.invalidCommand, "\(error)", status: error.status.code)

@@ -1,3 +1,5 @@
+import WireProtocol
+
 #if canImport(FoundationEssentials)
   import FoundationEssentials
 #else
@@ -15,6 +17,12 @@ enum JSON {
 
   static func decode<Value: Decodable>(_ type: Value.Type, from json: [UInt8]) throws -> Value {
     try JSONDecoder().decode(type, from: Data(json))
+  }
+
+  /// What somebody else has written: checked before anything of it is compared.
+  static func decode<Value: Decodable>(_ type: Value.Type, fromOutside json: [UInt8]) throws -> Value {
+    try CombiningMarks.check(json: json)
+    return try decode(type, from: json)
   }
 
   /// As SQLite keeps it: with the version of its shape.

@@ -19,7 +19,7 @@ struct OtherMethodMiddleware: RouterMiddleware {
     let allowed = allowedMethods(at: request.uri.path)
     guard !allowed.isEmpty else { return try await next(request, context) }
     let list = allowed.joined(separator: ", ")
-    let message = "\(request.uri.path) has no \(request.method.rawValue)"
+    let message = "\(request.uri.path.shortened) has no \(request.method.rawValue)"
     var response = DoorMiddleware.response(
       for: Refusal(.methodNotAllowed, message, hint: "it has \(list)"))
     response.headers[.allow] = list

@@ -151,7 +151,7 @@ package enum QueueCommand: Sendable, Equatable {
   private static func loopMode(_ name: String) throws -> LoopMode {
     if let mode = LoopMode(rawValue: name) { return mode }
     let names = LoopMode.allCases.map(\.rawValue).joined(separator: ", ")
-    throw invalid("the field mode is \(name.debugDescription), not one of \(names)")
+    throw invalid("the field mode is \(name.quoted), not one of \(names)")
   }
 
   private static func invalid(_ message: String) -> ErrorReport {

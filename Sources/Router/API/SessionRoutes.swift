@@ -96,7 +96,7 @@ struct SessionRoutes {
     for name in ["offset", "limit"] {
       guard let text = uri.queryParameters.get(name) else { continue }
       guard let number = Int(text) else {
-        throw Refusal(.invalidCommand, "\(name) is \(text.debugDescription), not a whole number")
+        throw Refusal(.invalidCommand, "\(name) is \(text.quoted), not a whole number")
       }
       numbers[name] = number
     }

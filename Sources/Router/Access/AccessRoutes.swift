@@ -16,14 +16,14 @@ struct AccessRoutes {
     let body = try await request.body.collect(upTo: RouterLimits.maximumTextByteCount)
     let wish: Wish
     do {
-      wish = try JSON.decode(Wish.self, from: Array(body.readableBytesView))
+      wish = try JSON.decode(Wish.self, fromOutside: Array(body.readableBytesView))
     } catch {
       throw ErrorReport(decoding: error)
     }
     let scope = wish.scope ?? Scope.listen.rawValue
     guard let scope = Scope(rawValue: scope), scope <= .control else {
       throw Refusal(
-        .invalidCommand, "a ticket has the scope listen or control, not \(scope.prefix(20).debugDescription)")
+        .invalidCommand, "a ticket has the scope listen or control, not \(scope.quoted)")
     }
     let ticket = try access.tickets.issue(to: holder, session: wish.session, scope: scope)
     return .json(

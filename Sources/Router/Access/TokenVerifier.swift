@@ -7,7 +7,7 @@ import WireProtocol
 package struct TokenVerifier: Sendable {
   /// By the `alg` of a token.
   private let algorithms: [String: any JWTAlgorithm]
-  private let parser = DefaultJWTParser()
+  private let parser = DefaultJWTParser(jsonDecoder: CheckedJSONDecoder())
   private static let audience = "antiphon"
 
   package init(_ keys: [TokenKey]) async throws {
@@ -54,7 +54,7 @@ package struct TokenVerifier: Sendable {
     let name = parsed.header.alg ?? ""
     guard let algorithm = algorithms[name] else {
       throw Self.refusal(
-        "is signed with \(String(name.prefix(20)).debugDescription), this Router takes \(algorithmNames)")
+        "is signed with \(name.quoted), this Router takes \(algorithmNames)")
     }
     // An extension that must be understood (RFC 7515, 4.1.11), and we understand none.
     guard parsed.header.fields["crit"] == nil else { throw Self.refusal("has critical extensions") }

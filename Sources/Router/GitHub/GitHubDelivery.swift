@@ -50,7 +50,7 @@ package struct GitHubDelivery: Sendable, Equatable {
     guard !text.isEmpty, text.utf8.count <= limit, text.unicodeScalars.allSatisfy(allowed) else {
       throw Refusal(
         .invalidCommand,
-        "\(name.rawName) is \(text.prefix(limit).debugDescription), which GitHub does not send")
+        "\(name.rawName) is \(text.quoted), which GitHub does not send")
     }
     return text
   }
@@ -62,7 +62,7 @@ package struct GitHubDelivery: Sendable, Equatable {
     case "application/x-www-form-urlencoded": return .form
     default:
       throw Refusal(
-        .invalidCommand, "the Content-Type is \((contentType ?? "none").prefix(80).debugDescription)",
+        .invalidCommand, "the Content-Type is \((contentType ?? "none").quoted)",
         hint: "application/json or application/x-www-form-urlencoded", status: 415)
     }
   }

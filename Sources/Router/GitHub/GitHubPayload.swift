@@ -42,7 +42,7 @@ package struct GitHubPayload {
     _ kind: RepositoryEvent.Kind, _ json: [UInt8]
   ) throws -> (GitHubEnvelope, any GitHubSubject) {
     func parts<Subject: GitHubSubject>(_: Subject.Type) throws -> (GitHubEnvelope, any GitHubSubject) {
-      let payload = try JSON.decode(Payload<Subject>.self, from: json)
+      let payload = try JSON.decode(Payload<Subject>.self, fromOutside: json)
       return (payload.envelope, payload.subject)
     }
     return switch kind {
@@ -74,7 +74,8 @@ package struct GitHubPayload {
 
   private static func refusal(_ error: any Error) -> Refusal {
     switch error {
-    case let report as ErrorReport: return Refusal(report, status: 422)
+    case let report as ErrorReport:
+      return Refusal(report, status: report.code == .invalidJSON ? nil : 422)
     case DecodingError.keyNotFound(let key, let context):
       return wrong(context.codingPath + [key], "is missing")
     case DecodingError.valueNotFound(_, let context): return wrong(context.codingPath, "is null")

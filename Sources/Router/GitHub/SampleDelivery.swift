@@ -26,7 +26,7 @@ struct SampleDelivery: Decodable {
     let name = try fields.decode(String.self, forKey: .event)
     guard let kind = RepositoryEvent.Kind(rawValue: name) else {
       let names = RepositoryEvent.Kind.allCases.map(\.rawValue).joined(separator: ", ")
-      throw Self.wrong("event is \(name.prefix(40).debugDescription), not one of \(names)")
+      throw Self.wrong("event is \(name.quoted), not one of \(names)")
     }
     event = kind
     repository = try fields.decodeIfPresent(String.self, forKey: .repository)
@@ -39,7 +39,7 @@ struct SampleDelivery: Decodable {
     if let name = try fields.decodeIfPresent(String.self, forKey: .outcome) {
       guard let outcome = RepositoryEvent.Outcome(rawValue: name) else {
         throw Self.wrong(
-          "outcome is \(name.prefix(40).debugDescription), not success, failure, neutral or pending")
+          "outcome is \(name.quoted), not success, failure, neutral or pending")
       }
       self.outcome = outcome
     }

@@ -24,7 +24,7 @@ package struct ListenRequest: Sendable, Equatable {
     }
     guard let subprotocol = Subprotocol.choose(subprotocols) else {
       throw Refusal(
-        .invalidCommand, "none of the subprotocols \(subprotocols.joined(separator: ", ")) is known",
+        .invalidCommand, "none of the subprotocols \(subprotocols.joined(separator: ", ").quoted) is known",
         hint: "offer \(Subprotocol.allCases.map(\.rawValue).joined(separator: " or "))")
     }
     try self.init(name: name, uri: uri, subprotocol: subprotocol, grant: grant)
@@ -39,7 +39,7 @@ package struct ListenRequest: Sendable, Equatable {
     let suffix = ".ogg"
     guard file.hasSuffix(suffix) else {
       throw Refusal(
-        .notFound, "there is no /listen/\(file)", hint: "use /listen/ID\(suffix)")
+        .notFound, "there is no /listen/\(file.shortened)", hint: "use /listen/ID\(suffix)")
     }
     try self.init(
       name: String(file.dropLast(suffix.count)), uri: URI(target), subprotocol: .opus, grant: grant)
@@ -58,7 +58,7 @@ package struct ListenRequest: Sendable, Equatable {
       guard let milliseconds = Int(text), range.contains(milliseconds) else {
         throw Refusal(
           .invalidCommand,
-          "buffer_ms is \(text.debugDescription), not \(range.lowerBound) to \(range.upperBound)")
+          "buffer_ms is \(text.quoted), not \(range.lowerBound) to \(range.upperBound)")
       }
       bufferMilliseconds = milliseconds
     } else {

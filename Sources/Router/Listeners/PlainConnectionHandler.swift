@@ -1,3 +1,4 @@
+import HTTPLimits
 import NIOCore
 
 /// The connection's answer goes on for as long as somebody listens: it takes up no plain connection's place any more.
@@ -15,6 +16,9 @@ final class PlainConnectionHandler: ChannelDuplexHandler {
   }
 
   private let places: ConnectionPlaces
+  private let budgets: ClientBudgets
+  /// Whether a request has begun whose body is not all there.
+  private let isReceivingBody: () -> Bool
   /// Known once the connection is active.
   private var address = ClientID(subject: nil, address: nil)
   private var state = State.new
@@ -22,9 +26,15 @@ final class PlainConnectionHandler: ChannelDuplexHandler {
   private var isReadRequested = false
   /// What has come though nothing was asked for.
   private var unaskedByteCount = 0
+  /// Some of what has come was left out: nothing behind it can be read.
+  private var isCut = false
 
-  init(_ places: ConnectionPlaces) {
+  init(
+    _ places: ConnectionPlaces, budgets: ClientBudgets, isReceivingBody: @escaping () -> Bool
+  ) {
     self.places = places
+    self.budgets = budgets
+    self.isReceivingBody = isReceivingBody
   }
 
   func handlerAdded(context: ChannelHandlerContext) {
@@ -59,10 +69,16 @@ final class PlainConnectionHandler: ChannelDuplexHandler {
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     guard state != .waiting else { return }
     // A WebSocket turns reading on and off, which asks behind this handler.
-    if state == .admitted, !isReadRequested { unaskedByteCount += unwrapInboundIn(data).readableBytes }
+    if state == .admitted, !isReadRequested { countUnasked(unwrapInboundIn(data).readableBytes) }
     // Before it is handed on: whoever takes it may ask for more at once.
     isReadRequested = false
-    if unaskedByteCount <= RouterLimits.unaskedByteCount { context.fireChannelRead(data) }
+    if !isCut { context.fireChannelRead(data) }
+  }
+
+  private func countUnasked(_ byteCount: Int) {
+    unaskedByteCount += byteCount
+    let most = isReceivingBody() ? RouterLimits.unaskedBodyByteCount : RouterLimits.unaskedByteCount
+    if unaskedByteCount > most || !budgets.takeUnasked(byteCount, of: address) { isCut = true }
   }
 
   func triggerUserOutboundEvent(
@@ -71,6 +87,8 @@ final class PlainConnectionHandler: ChannelDuplexHandler {
     guard event is ConnectionListens else {
       return context.triggerUserOutboundEvent(event, promise: promise)
     }
+    // Whoever listens has a rule of its own for who does not.
+    context.channel.endUntaken(afterSeconds: 0)
     leave()
     promise?.succeed()
   }
@@ -85,6 +103,7 @@ final class PlainConnectionHandler: ChannelDuplexHandler {
   private func enter(_ context: ChannelHandlerContext) {
     guard case .new = state else { return }
     address = ClientID(subject: nil, address: context.channel.remoteAddress?.ipAddress)
+    context.channel.endUntaken(afterSeconds: RouterLimits.requestPace.untakenSeconds)
     switch places.enter(self, of: address) {
     case .admitted: state = .admitted
     case .waits: state = .waiting

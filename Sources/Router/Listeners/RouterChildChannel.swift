@@ -36,8 +36,10 @@ struct RouterChildChannel: ServerChildChannel, HTTPChannelHandler {
     channel.eventLoop.makeCompletedFuture {
       // No pipelining or header handlers, as HTTP1Channel has none: they are seen to above.
       let encoder = HTTPResponseEncoder()
-      let decoder = ByteToMessageHandler(HTTPRequestDecoder(leftOverBytesStrategy: .forwardBytes))
-      let malformed = MalformedRequestHandler()
+      let decoder = ByteToMessageHandler(
+        HTTPRequestDecoder(
+          leftOverBytesStrategy: .forwardBytes, limitConfiguration: RouterLimits.requestShape.decoderLimits))
+      let shape = RequestShapeHandler(shape: RouterLimits.requestShape)
       // Judged once, since a ticket can be used once.
       let admitted = NIOLoopBoundBox<ListenRequest?>(nil, eventLoop: channel.eventLoop)
       let firstRequest = FirstRequestHandler { head in
@@ -45,7 +47,7 @@ struct RouterChildChannel: ServerChildChannel, HTTPChannelHandler {
         return admitted.value != nil
       }
       let upgrade = NIOTypedHTTPServerUpgradeHandler(
-        httpEncoder: encoder, extraHTTPHandlers: [decoder, malformed, firstRequest],
+        httpEncoder: encoder, extraHTTPHandlers: [decoder, shape, firstRequest],
         upgradeConfiguration: .init(
           upgraders: [upgrader(admitted)],
           notUpgradingCompletionHandler: { channel in
@@ -58,9 +60,11 @@ struct RouterChildChannel: ServerChildChannel, HTTPChannelHandler {
       let pipeline = channel.pipeline.syncOperations
       try pipeline.addHandlers([
         ConnectionLimitHandler(counter: connections, address: { _ in nil }),
-        PlainConnectionHandler(plane.onLoop.connectionPlaces),
+        PlainConnectionHandler(
+          plane.onLoop.connectionPlaces, budgets: plane.onLoop.budgets,
+          isReceivingBody: { shape.isReceivingBody }),
       ])
-      try pipeline.addHandlers([encoder, decoder, malformed, firstRequest, upgrade])
+      try pipeline.addHandlers([encoder, decoder, shape, firstRequest, upgrade])
       let negotiated = upgrade.upgradeResultFuture
       return Value(channel: channel, negotiated: negotiated)
     }

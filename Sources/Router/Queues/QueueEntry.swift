@@ -44,14 +44,17 @@ package struct QueuedTrack: Codable, Sendable, Equatable {
     let schemes = ["https:", "http:", "media:"]
     guard schemes.contains(where: { url.lowercased().hasPrefix($0) }) else {
       throw Refusal(
-        .invalidSource, "\(url.debugDescription) is not a URL that can be played",
+        .invalidSource, "\(url.quoted) is not a URL that can be played",
         hint: "use https://…, http://… or media:folder/file")
     }
     var track = self
     track.title = title.map(Self.cut)
     track.artist = artist.map(Self.cut)
     track.requestedBy = requestedBy.map(Self.cut)
-    if let milliseconds = durationMilliseconds, milliseconds < 0 { track.durationMilliseconds = nil }
+    if let milliseconds = durationMilliseconds, !RouterLimits.durationMillisecondsRange.contains(milliseconds)
+    {
+      track.durationMilliseconds = nil
+    }
     if let artwork, !Self.isPicture(artwork) { track.artwork = nil }
     return track
   }

@@ -33,7 +33,7 @@ extension TrackQueue {
   func index(of id: String) throws(Refusal) -> Int {
     if let index = waiting.firstIndex(where: { $0.entry.id == id }) { return index }
     throw Refusal(
-      .notFound, "no queue entry \(id.debugDescription) waits", hint: "queue lists those that do")
+      .notFound, "no queue entry \(id.quoted) waits", hint: "queue lists those that do")
   }
 
   mutating func insert(_ entries: [QueueEntry], at index: Int) {

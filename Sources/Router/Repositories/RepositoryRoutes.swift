@@ -107,7 +107,7 @@ extension URI {
     guard let number = Int(text), range.contains(number) else {
       throw Refusal(
         .invalidCommand,
-        "\(name) is \(text.prefix(40).debugDescription), not a whole number from \(range.lowerBound) to \(range.upperBound)"
+        "\(name) is \(text.quoted), not a whole number from \(range.lowerBound) to \(range.upperBound)"
       )
     }
     return number

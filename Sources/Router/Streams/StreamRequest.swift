@@ -21,7 +21,7 @@ struct StreamRequest: Sendable {
     let name = request.uri.queryParameters.get("encoding") ?? RenderEncoding.opus.rawValue
     guard let encoding = RenderEncoding(rawValue: name), Self.encodings.contains(encoding) else {
       let names = Self.encodings.map(\.rawValue).joined(separator: ", ")
-      throw Refusal(.invalidCommand, "encoding is \(name.prefix(40).debugDescription), not one of \(names)")
+      throw Refusal(.invalidCommand, "encoding is \(name.quoted), not one of \(names)")
     }
     self.encoding = encoding
     lastEventID = try Self.lastEventID(request)
@@ -32,7 +32,7 @@ struct StreamRequest: Sendable {
     guard let text = request.headers[.lastEventID], !text.isEmpty else { return asked }
     guard let number = Int(text), number >= 0 else {
       throw Refusal(
-        .invalidCommand, "Last-Event-ID is \(text.prefix(40).debugDescription), which no message of ours had")
+        .invalidCommand, "Last-Event-ID is \(text.quoted), which no message of ours had")
     }
     return number
   }

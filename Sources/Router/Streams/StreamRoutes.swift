@@ -68,7 +68,7 @@ struct StreamRoutes {
     let body = try await request.body.collect(upTo: RouterLimits.maximumTextByteCount)
     let sample: SampleDelivery
     do {
-      sample = try JSON.decode(SampleDelivery.self, from: Array(body.readableBytesView))
+      sample = try JSON.decode(SampleDelivery.self, fromOutside: Array(body.readableBytesView))
     } catch {
       throw ErrorReport(decoding: error)
     }

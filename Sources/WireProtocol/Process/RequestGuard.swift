@@ -49,19 +49,19 @@ public struct RequestGuard: Sendable {
     if let text = subject.host {
       guard let host = HostAndPort(text) else {
         throw ErrorReport(
-          .forbidden, "the Host \(text.prefix(200).debugDescription) is no host with or without a port",
+          .forbidden, "the Host \(text.quoted) is no host with or without a port",
           stage: .command)
       }
       guard isOurs(host) else {
         throw ErrorReport(
-          .forbidden, "the Host \(text.debugDescription) is not one of this server",
+          .forbidden, "the Host \(text.quoted) is not one of this server",
           hint: "start it with --allow-host \(host.host)", stage: .command)
       }
     }
     if subject.effect == .change, let origin = subject.origin, !allows(origin, host: subject.host) {
       throw ErrorReport(
-        .forbidden, "a page of \(origin.debugDescription) may not command this server",
-        hint: "start it with --allow-origin \(origin)", stage: .command)
+        .forbidden, "a page of \(origin.quoted) may not command this server",
+        hint: "start it with --allow-origin \(origin.shortened)", stage: .command)
     }
     if subject.effect != .none, subject.fetchSite?.lowercased() == "cross-site", !isListed(subject) {
       throw ErrorReport(

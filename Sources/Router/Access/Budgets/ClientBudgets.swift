@@ -15,6 +15,8 @@ final class ClientBudgets {
   private var accounts: [ClientID: ClientAccount] = [:]
   /// Requests of each address.
   private var requests: [ClientID: TokenBucket] = [:]
+  /// What was taken of connections of each address that have gone.
+  private var unasked: [ClientID: TokenBucket] = [:]
   /// How many times the usual requests of an address may come; what clients may have is in their grants.
   private let factor: Int
   private let eventLoop: any EventLoop
@@ -44,6 +46,7 @@ final class ClientBudgets {
     let now = now()
     accounts = accounts.filter { !$0.value.isIdle(now: now) }
     requests = requests.filter { !$0.value.isFull(now: now) }
+    unasked = unasked.filter { !$0.value.isFull(now: now) }
   }
 
   // MARK: Commands
@@ -100,6 +103,19 @@ final class ClientBudgets {
   func chargeUnauthorized(_ address: String?) {
     requests[ClientID(subject: nil, address: address)]?.take(
       RouterLimits.unauthorizedRequestTokens, now: now())
+  }
+
+  /// Takes what has come of a connection that was not to be read.
+  ///
+  /// - Returns: whether there is room for it.
+  func takeUnasked(_ byteCount: Int, of address: ClientID) -> Bool {
+    let now = now()
+    if unasked[address] == nil, unasked.count >= RouterLimits.maximumClients { unasked = [:] }
+    let most = RouterLimits.addressUnaskedByteCount
+    let rate = TokenBucket.Rate(burst: most, perSecond: Double(most))
+    let seconds = unasked[address, default: TokenBucket(rate, now: now)].reserve(
+      byteCount, longest: 0, now: now)
+    return seconds <= 0
   }
 
   /// A command that came over HTTP.
