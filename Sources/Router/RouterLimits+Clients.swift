@@ -16,7 +16,11 @@ extension RouterLimits {
   package static let clientTurnBurst = 64
   package static let clientTurnsPerSecond = 1_000.0
 
-  /// Tokens of one WebSocket: a person, or a bot in one guild.
+  /// What reading from a WebSocket costs of these, whatever comes: so many reads take one, and so many frames.
+  package static let readsPerTurnToken = 8.0
+  package static let framesPerTurnToken = 16.0
+
+  /// Tokens of one WebSocket: a person, or a bot in one guild. Besides commands, each ping, pong and fragment takes one.
   package static let connectionCommandBurst = 200
   package static let connectionCommandsPerSecond = 50.0
 
@@ -36,6 +40,8 @@ extension RouterLimits {
   package static let heldCommandCount = 64
   package static let heldCommandByteCount = 16_384
   package static let maximumHeldByteCount = 262_144
+  /// What one of them, or a fragment, takes besides its bytes.
+  package static let heldFrameOverheadByteCount = 256
 
   /// How often commands that wait are looked at: two turns of a bucket's refill.
   package static let heldCommandMilliseconds: Int64 = 10

@@ -87,7 +87,7 @@ package enum RouterLimits {
   package static let maximumTextByteCount = 65_536
 
   /// Fragments of one WebSocket message.
-  package static let maximumFragmentCount = 1_024
+  package static let maximumFragmentCount = 64
 
   /// A WebSocket is pinged this often, and closed when nothing came from it for the longer time.
   package static let pingIntervalSeconds: Int64 = 20

@@ -10,14 +10,18 @@ protocol FrameOutletDelegate: AnyObject {
 
   /// The client has sent something.
   ///
-  /// - Returns: whether it is to be read.
-  func outlet(_ outlet: FrameOutlet, takes byteCount: Int) -> Bool
+  /// - Returns: whether it is to be decoded now.
+  func outlet(_ outlet: FrameOutlet, takes bytes: ByteBuffer) -> Bool
+
+  /// What was to be decoded is.
+  func outletHasPassedOn(_ outlet: FrameOutlet)
 }
 
 /// Writes finished frames to one WebSocket. First in the pipeline, so that its context writes to the
 /// socket itself, below NIO's frame encoder: a frame shared by a thousand listeners is encoded once.
 final class FrameOutlet: ChannelDuplexHandler {
   typealias InboundIn = ByteBuffer
+  typealias InboundOut = ByteBuffer
   typealias OutboundIn = ByteBuffer
   typealias OutboundOut = ByteBuffer
 
@@ -28,6 +32,7 @@ final class FrameOutlet: ChannelDuplexHandler {
   private var outbox = Outbox()
   private var isWritable = true
   private var isAwaitingFlush = false
+  private var hasUnflushedControl = false
   private var isStopped = false
   var waitingByteCount: Int { outbox.byteCount }
   /// Text that was written and that the socket has not taken yet.
@@ -55,8 +60,15 @@ final class FrameOutlet: ChannelDuplexHandler {
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    guard let delegate, delegate.outlet(self, takes: unwrapInboundIn(data).readableBytes) else { return }
-    context.fireChannelRead(data)
+    let bytes = unwrapInboundIn(data)
+    guard let delegate, delegate.outlet(self, takes: bytes) else { return }
+    passOn(bytes)
+  }
+
+  /// Has something decoded that the client has sent.
+  func passOn(_ bytes: ByteBuffer) {
+    context?.fireChannelRead(wrapInboundOut(bytes))
+    delegate?.outletHasPassedOn(self)
   }
 
   func channelWritabilityChanged(context: ChannelHandlerContext) {
@@ -106,8 +118,20 @@ final class FrameOutlet: ChannelDuplexHandler {
     flush()
   }
 
+  /// Writes a pong before what waits; a client that does not read goes without.
+  func writeControl(_ frame: ByteBuffer) {
+    guard isWritable else { return }
+    context?.write(wrapOutboundOut(frame), promise: nil)
+    hasUnflushedControl = true
+  }
+
+  func flushControl() {
+    if hasUnflushedControl { flush() }
+  }
+
   func flush() {
     isAwaitingFlush = false
+    hasUnflushedControl = false
     context?.flush()
   }
 

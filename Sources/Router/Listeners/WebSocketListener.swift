@@ -45,9 +45,9 @@ final class WebSocketListener: ChannelInboundHandler, FrameOutletDelegate {
   func handlerRemoved(context: ChannelHandlerContext) {
     leave()
     isClosing = true
+    self.context = nil
     dropInput()
     end?.cancel()
-    self.context = nil
   }
 
   // MARK: Listening
@@ -101,19 +101,6 @@ final class WebSocketListener: ChannelInboundHandler, FrameOutletDelegate {
     plane.budgets.countWaiting(byteCount, of: request.grant)
   }
 
-  /// A client that was told that it is closed may have sent this before; what it goes on to send is not decoded.
-  func outlet(_ outlet: FrameOutlet, takes byteCount: Int) -> Bool {
-    guard isClosing else {
-      input.unfinishedByteCount += byteCount
-      countInput(byteCount)
-      return true
-    }
-    input.afterCloseByteCount += byteCount
-    guard input.afterCloseByteCount > RouterLimits.inputAfterCloseByteCount else { return true }
-    context?.close(promise: nil)
-    return false
-  }
-
   /// Its client has too much waiting, and this WebSocket the most of it.
   func giveUp(because reason: String) { outletGaveUp(outlet, because: reason) }
 
@@ -137,19 +124,15 @@ final class WebSocketListener: ChannelInboundHandler, FrameOutletDelegate {
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     let frame = unwrapInboundIn(data)
     lastHeard = .now()
-    if input.unfinishedByteCount > 0 {
-      countInput(-input.unfinishedByteCount)
-      input.unfinishedByteCount = 0
-    }
     switch frame.opcode {
     case .connectionClose: answerClose(frame)
     case _ where isClosing: break
-    case .text: take(frame.unmaskedData)
+    case .text:
+      answerPing()
+      take(frame.unmaskedData)
     case .binary: close(.unacceptableData, "commands are JSON text")
-    case .ping:
-      outlet.sendControl(WebSocketFrames.pong(frame.unmaskedData), isNeeded: false)
-      charge()
-    default: charge()
+    case .ping: input.ping = frame
+    default: break
     }
   }
 

@@ -56,6 +56,21 @@ package struct ClientAccount: Sendable {
     commands.reserve(cost, longest: RouterLimits.requestWaitSeconds, now: now)
   }
 
+  // MARK: Frames
+
+  /// Whether more of what its WebSockets send may be decoded.
+  package func mayDecode(now: UInt64) -> Bool { turns.hasTokens(now: now) }
+
+  /// Takes what reading from a WebSocket once has cost.
+  ///
+  /// - Parameter frames: how many frames came of it.
+  package mutating func spendRead(frames: Int, now: UInt64) {
+    turns.take(
+      1 / RouterLimits.readsPerTurnToken + Double(frames) / RouterLimits.framesPerTurnToken, now: now)
+  }
+
+  // MARK: In flight
+
   /// - Parameter cost: negative once they were answered.
   package mutating func countInFlight(_ cost: Int) { inFlight += cost }
 
