@@ -182,6 +182,7 @@ final class DataPlane {
         store.removeIfAbandoned(session, now: runningMilliseconds)
         unloadIfIdle(session, now: now)
       }
+      store.accounts.shareLateJoin(store.sessions.values)
       station.look()
       for connection in oggListeners.values { connection.listener.look() }
       for connection in oggListeners.values where connection.listener.isStuck(now: now) {

@@ -61,6 +61,9 @@ package enum RouterLimits {
   /// The late-join ring in bytes: 5 s at 800 kbit/s, more than Opus has.
   package static let lateJoinByteCount = 524_288
 
+  /// The memory that it takes at a time: a quarter of a second at 128 kbit/s.
+  package static let lateJoinSegmentByteCount = 4_096
+
   /// `buffer_ms` of a listener: the range and what is meant where it is not given.
   package static let bufferMillisecondsRange = 0...5_000
   package static let defaultBufferMilliseconds = 500

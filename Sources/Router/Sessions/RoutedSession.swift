@@ -118,7 +118,8 @@ final class RoutedSession {
   func deliver(_ audio: ArraySlice<UInt8>, to store: SessionStore) {
     let place = counter.take()
     store.statistics.countLateness(dueNanoseconds: place.dueNanoseconds)
-    ring.append(place, audio)
+    ring.append(place, audio) { byteCount in accounts.hasLateJoinRoom(for: byteCount, of: creator) }
+    if ring.byteCount != accounted.lateJoin { accounts.update(self) }
     if !timedOutlets.isEmpty {
       let frame = WebSocketFrames.timed(place, audio)
       for outlet in timedOutlets { outlet.sendAudio(frame, flushedBy: store) }
@@ -140,9 +141,26 @@ final class RoutedSession {
     return (ring, milliseconds / WireLimits.packetDurationMilliseconds)
   }
 
+  var lateJoinByteCount: Int { ring.byteCount }
+
+  /// What it would keep of its last seconds.
+  var lateJoinWish: LateJoinShares.Wish {
+    LateJoinShares.Wish(client: creator, byteCount: ring.wishedByteCount, isHeard: listenerCount > 0)
+  }
+
+  func limitLateJoin(_ byteCount: Int) {
+    ring.limit = byteCount
+    accounts.update(self)
+  }
+
+  private func forgetSound() {
+    ring.removeAll()
+    accounts.update(self)
+  }
+
   /// The engine is away: what was heard last is no longer what plays.
   func engineWentAway() {
-    ring.removeAll()
+    forgetSound()
     playback.positionMilliseconds = snapshot.positionMilliseconds
   }
 
@@ -288,7 +306,7 @@ final class RoutedSession {
       counter.anchor(
         positionMilliseconds: anchor.positionMilliseconds, dueNanoseconds: anchor.dueNanoseconds)
     case .seeked(let position, let due):
-      ring.removeAll()
+      forgetSound()
       playback.buffering = false
       playback.positionMilliseconds = position
       counter.anchor(positionMilliseconds: position, dueNanoseconds: due)
@@ -300,7 +318,7 @@ final class RoutedSession {
     // The count stays: packets may be on their way that the answer has counted already.
     case .status(let snapshot): describe(snapshot)
     case .ended:
-      ring.removeAll()
+      forgetSound()
       isLost = false
       playback = SessionSnapshot(sessionID: id, state: .idle)
     case .muted(let roles): playback.muted = roles
@@ -317,7 +335,7 @@ final class RoutedSession {
 
   private func began(_ url: String, _ tag: String?) {
     isLost = false
-    ring.removeAll()
+    forgetSound()
     playback = SessionSnapshot(sessionID: id, state: .extracting)
     playback.url = url
     playback.tag = tag
