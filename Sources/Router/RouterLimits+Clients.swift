@@ -91,6 +91,15 @@ extension RouterLimits {
   package static let clientWaitingByteCount = 8_388_608
   package static let allClientsWaitingByteCount = 33_554_432
 
+  /// Audio that waits for the WebSockets and players of one client, and of all clients (not multiplied): what they are
+  /// given on joining, and what they are late for. Past it a listener is given nothing on joining and loses its oldest.
+  /// Of one who has little, the second does not matter.
+  package static let clientAudioByteCount = 16_777_216
+  package static let allClientsAudioByteCount = 33_554_432
+  package static let littleAudioByteCount = 1_048_576
+  /// What waits comes and goes with each packet, and is accounted for in such steps.
+  package static let audioStepByteCount = 4_096
+
   /// Clients that are remembered: as many as there may be connections, and those whose tokens are yet to come back.
   package static let maximumClients = 20_000
 

@@ -164,6 +164,13 @@ package enum RouterLimits {
 
   /// A `/listen` client that has taken nothing for this long is closed.
   package static let oggStuckSeconds: Int64 = 60
+  /// And one whose client has no more room for what waits.
+  package static let oggStuckWithoutRoomSeconds: Int64 = 5
+
+  /// What NIO may hold of pages for one `/listen` client, and what these and the next page take of one that is late.
+  package static let oggHighWatermarkByteCount = 8_192
+  package static let oggLowWatermarkByteCount = 2_048
+  package static let lateOggByteCount = 16_384
 
   /// A token: many times what its claims need, and little to decode before its signature is checked.
   package static let maximumTokenByteCount = 4_096

@@ -8,6 +8,12 @@ protocol FrameOutletDelegate: AnyObject {
   /// What waits for the client has become more, or less where it is negative.
   func outlet(_ outlet: FrameOutlet, changedWaitingBy byteCount: Int)
 
+  /// Of the audio that waits.
+  func outlet(_ outlet: FrameOutlet, changedAudioBy byteCount: Int)
+
+  /// Whether so much more audio may wait.
+  func outlet(_ outlet: FrameOutlet, hasAudioRoomFor byteCount: Int) -> Bool
+
   /// The client has sent something.
   ///
   /// - Returns: whether it is to be decoded now.
@@ -30,7 +36,7 @@ final class FrameOutlet: ChannelDuplexHandler {
   private let statistics: RouterStatistics
   private var context: ChannelHandlerContext?
   private var outbox = Outbox()
-  private var isWritable = true
+  private(set) var isWritable = true
   private var isAwaitingFlush = false
   private var hasUnflushedControl = false
   private var isStopped = false
@@ -42,6 +48,9 @@ final class FrameOutlet: ChannelDuplexHandler {
   var unreadTextByteCount: Int { outbox.textByteCount + unsentTextByteCount }
   /// What the delegate was told of.
   private(set) var accountedByteCount = 0
+  /// What it was given on joining and the socket has not taken yet, of which nobody else has a part.
+  private var unsentBurstByteCount = 0
+  private var accountedAudioByteCount = 0
   /// Since when audio has been lost without the outbox once becoming empty.
   private var losingSince: NIODeadline?
 
@@ -56,7 +65,8 @@ final class FrameOutlet: ChannelDuplexHandler {
 
   func handlerRemoved(context: ChannelHandlerContext) {
     self.context = nil
-    forgetWaiting()
+    unsentBurstByteCount = 0
+    forgetOutbox()
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -77,6 +87,7 @@ final class FrameOutlet: ChannelDuplexHandler {
       account(-unsentAccountedByteCount)
       unsentTextByteCount = 0
       unsentAccountedByteCount = 0
+      unsentBurstByteCount = 0
       drain()
     }
     context.fireChannelWritabilityChanged()
@@ -84,13 +95,23 @@ final class FrameOutlet: ChannelDuplexHandler {
 
   /// Writes audio, or keeps it while the listener is slow. The store flushes it with the batch.
   @inline(__always)
-  func sendAudio(_ frame: ByteBuffer, messageCount: Int = 1, flushedBy store: SessionStore) {
-    guard isWritable, outbox.isEmpty else { return keepAudio(frame) }
-    write(frame, messageCount: messageCount)
+  func sendAudio(_ frame: ByteBuffer, sharedBy sharers: Int, flushedBy store: SessionStore) {
+    guard isWritable, outbox.isEmpty else { return keepAudio(frame, part: frame.readableBytes / sharers) }
+    write(frame, messageCount: 1)
     if !isAwaitingFlush {
       isAwaitingFlush = true
       store.flushLater(self)
     }
+  }
+
+  /// Writes what is heard at once on joining.
+  func sendBurst(_ frames: ByteBuffer, messageCount: Int) {
+    guard isWritable, outbox.isEmpty else { return keepAudio(frames, part: frames.readableBytes) }
+    write(frames, messageCount: messageCount)
+    flush()
+    guard !isWritable else { return }
+    unsentBurstByteCount = frames.readableBytes
+    accountAudio()
   }
 
   /// Writes a text message at once, in its place among the audio.
@@ -138,7 +159,7 @@ final class FrameOutlet: ChannelDuplexHandler {
   /// Nothing but control frames is written from here on.
   func stop() {
     isStopped = true
-    forgetWaiting()
+    forgetOutbox()
   }
 
   @inline(__always)
@@ -168,15 +189,29 @@ final class FrameOutlet: ChannelDuplexHandler {
     delegate?.outlet(self, changedWaitingBy: change)
   }
 
-  private func forgetWaiting() {
+  private func accountAudio() {
+    let waiting = outbox.audioPartByteCount + unsentBurstByteCount
+    let change = waiting - accountedAudioByteCount
+    guard abs(change) >= RouterLimits.audioStepByteCount || (waiting == 0 && change != 0) else { return }
+    accountedAudioByteCount = waiting
+    delegate?.outlet(self, changedAudioBy: change)
+  }
+
+  /// What the socket has not taken of what it was given on joining is there until it is closed.
+  private func forgetOutbox() {
     outbox.removeAll()
     unsentTextByteCount = 0
     unsentAccountedByteCount = 0
     account(-accountedByteCount)
+    accountAudio()
   }
 
-  private func keepAudio(_ frame: ByteBuffer) {
-    guard context != nil, !isStopped, outbox.appendAudio(frame) else { return }
+  private func keepAudio(_ frame: ByteBuffer, part: Int) {
+    guard context != nil, !isStopped else { return }
+    let hasRoom = delegate?.outlet(self, hasAudioRoomFor: part) ?? true
+    let hasLost = outbox.appendAudio(frame, part: part, hasRoom: hasRoom)
+    accountAudio()
+    guard hasLost else { return }
     statistics.droppedFrames += 1
     let now = NIODeadline.now()
     guard let since = losingSince else {
@@ -194,7 +229,7 @@ final class FrameOutlet: ChannelDuplexHandler {
   private func drain() {
     while isWritable, let item = outbox.popFirst() {
       switch item {
-      case .audio(let frame): write(frame, messageCount: 1)
+      case .audio(let frame, _): write(frame, messageCount: 1)
       case .text(let message):
         write(message)
         account(-message.accountedByteCount)
@@ -202,6 +237,7 @@ final class FrameOutlet: ChannelDuplexHandler {
       }
     }
     if outbox.isEmpty { losingSince = nil }
+    accountAudio()
     flush()
   }
 }

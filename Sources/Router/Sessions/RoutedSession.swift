@@ -63,6 +63,8 @@ final class RoutedSession {
   private(set) var playback: SessionSnapshot
   private var counter = PacketCounter()
   private var ring = LateJoinRing()
+  /// What was built for one that joined, for all who join before the next packet.
+  private var keptBurst: KeptBurst?
   /// The session's level outlives its tracks.
   var volume = 1.0
   /// Asked for while a track was being opened.
@@ -120,18 +122,19 @@ final class RoutedSession {
     store.statistics.countLateness(dueNanoseconds: place.dueNanoseconds)
     ring.append(place, audio) { byteCount in accounts.hasLateJoinRoom(for: byteCount, of: creator) }
     if ring.byteCount != accounted.lateJoin { accounts.update(self) }
+    if keptBurst != nil { keptBurst = nil }
     if !timedOutlets.isEmpty {
       let frame = WebSocketFrames.timed(place, audio)
-      for outlet in timedOutlets { outlet.sendAudio(frame, flushedBy: store) }
+      for outlet in timedOutlets { outlet.sendAudio(frame, sharedBy: timedOutlets.count, flushedBy: store) }
     }
     if !opusOutlets.isEmpty {
       let frame = WebSocketFrames.opus(audio)
-      for outlet in opusOutlets { outlet.sendAudio(frame, flushedBy: store) }
+      for outlet in opusOutlets { outlet.sendAudio(frame, sharedBy: opusOutlets.count, flushedBy: store) }
     }
     if !oggListeners.isEmpty {
       let packet = ByteBuffer(bytes: audio)
       let now = MonotonicClock.nowNanoseconds
-      for listener in oggListeners { listener.take(packet, now: now) }
+      for listener in oggListeners { listener.take(packet, sharedBy: oggListeners.count, now: now) }
     }
   }
 
@@ -140,6 +143,28 @@ final class RoutedSession {
     guard playback.state == .streaming, milliseconds > 0 else { return nil }
     return (ring, milliseconds / WireLimits.packetDurationMilliseconds)
   }
+
+  private struct KeptBurst {
+    var packetCount: Int
+    var subprotocol: Subprotocol
+    var burst: (frames: ByteBuffer, messageCount: Int)?
+  }
+
+  /// These as what a WebSocket is sent.
+  func burst(
+    milliseconds: Int, subprotocol: Subprotocol
+  ) -> (frames: ByteBuffer, messageCount: Int)? {
+    guard let (ring, packetCount) = recentPackets(milliseconds: milliseconds) else { return nil }
+    if let keptBurst, keptBurst.packetCount == packetCount, keptBurst.subprotocol == subprotocol {
+      return keptBurst.burst
+    }
+    let burst = WebSocketFrames.burst(ring, packetCount: packetCount, subprotocol: subprotocol)
+    keptBurst = KeptBurst(packetCount: packetCount, subprotocol: subprotocol, burst: burst)
+    return burst
+  }
+
+  /// Of a session whose packets have stopped nothing is kept twice. Called once a second.
+  func forgetBurst() { keptBurst = nil }
 
   var lateJoinByteCount: Int { ring.byteCount }
 
@@ -155,6 +180,7 @@ final class RoutedSession {
 
   private func forgetSound() {
     ring.removeAll()
+    keptBurst = nil
     accounts.update(self)
   }
 

@@ -13,6 +13,7 @@ final class ClientBudgets {
   private(set) var limitsReached: [ClientLimit: Int] = [:]
   /// Of all clients.
   private(set) var waitingByteCount = 0
+  private(set) var audioByteCount = 0
   private var accounts: [ClientID: ClientAccount] = [:]
   /// Requests of each address.
   private var requests: [ClientID: TokenBucket] = [:]
@@ -176,6 +177,22 @@ final class ClientBudgets {
       note(.waitingBytes, client)
       onTooMuchWaiting(client)
     }
+  }
+
+  // MARK: Audio that waits
+
+  /// Whether so much more may wait for a client's listeners. Past it they lose what is their own.
+  func hasAudioRoom(for byteCount: Int, of client: ClientID) -> Bool {
+    let hasRoom =
+      accounts[client].map { $0.hasAudioRoom(for: byteCount, total: audioByteCount) } ?? true
+    if !hasRoom { limitsReached[.waitingAudio, default: 0] += 1 }
+    return hasRoom
+  }
+
+  /// - Parameter change: negative for what waits no more.
+  func countAudio(_ change: Int, of grant: Grant) {
+    audioByteCount += change
+    account(grant) { $0.audioByteCount += change }
   }
 
   // MARK: WebSockets that wait
