@@ -184,10 +184,11 @@ package enum RouterLimits {
   package static let minimumSecretByteCount = 32
   package static let maximumKeyFileByteCount = 4_096
 
-  /// A ticket: how long it can be used, how many wait to be used, and of those how many by one token.
+  /// A ticket: how long it can be used, how many wait to be used, and of those how many of one client (times its
+  /// factor).
   package static let ticketSeconds: Int64 = 30
   package static let maximumTickets = 10_000
-  package static let maximumTicketsPerToken = 100
+  package static let maximumTicketsPerClient = 100
 
   /// How long a browser may keep what a preflight was answered.
   package static let preflightSeconds = 600
