@@ -98,6 +98,11 @@ final class ClientBudgets {
       retryAfterSeconds: Int(seconds.rounded(.up)))
   }
 
+  /// It is known by now whose the request is, who pays for it: what the address had left is for the others behind it.
+  func giveBackRequest(of address: String?) {
+    requests[ClientID(subject: nil, address: address)]?.take(-1, now: now())
+  }
+
   /// A request of that address was answered 401.
   func chargeUnauthorized(_ address: String?) {
     requests[ClientID(subject: nil, address: address)]?.take(
