@@ -138,10 +138,23 @@ final class DataPlane {
     let session = try store.add(listener)
     budgets.countListeners(1, of: listener.grant)
     channel.limitKernelUnsent()
+    // A player's own buffers are long; what waits here is accounted for.
+    try? channel.syncOptions?.setOption(
+      .writeBufferWaterMark,
+      value: .init(
+        low: RouterLimits.oggLowWatermarkByteCount, high: RouterLimits.oggHighWatermarkByteCount))
+    listener.hasRoom = { [budgets, client = listener.grant.client] in
+      budgets.hasAudioRoom(for: $0, of: client)
+    }
+    listener.onWaiting = { [budgets, grant = listener.grant] in budgets.countAudio($0, of: grant) }
     oggListeners[ObjectIdentifier(listener)] = OggConnection(
       listener: listener, session: session, channel: channel)
     if let (ring, packetCount) = session.recentPackets(milliseconds: bufferMilliseconds) {
-      ring.forEach(last: packetCount) { _, audio in listener.takeBurst(audio) }
+      var byteCount = 0
+      ring.forEach(last: packetCount) { _, audio in byteCount += audio.readableBytes }
+      if budgets.hasAudioRoom(for: byteCount, of: listener.grant.client) {
+        ring.forEach(last: packetCount) { _, audio in listener.takeBurst(audio) }
+      }
     }
     tickForOgg()
     station.joined(session)
@@ -151,6 +164,7 @@ final class DataPlane {
   func remove(_ listener: OggListener) {
     guard let connection = oggListeners.removeValue(forKey: ObjectIdentifier(listener)) else { return }
     store.remove(listener, from: connection.session)
+    listener.forget()
     budgets.countListeners(-1, of: listener.grant)
   }
 
@@ -177,11 +191,13 @@ final class DataPlane {
       let runningMilliseconds = state.clock.milliseconds()
       for session in store.sessions.values {
         for listener in session.webSockets.values { listener.look(now: now) }
+        session.forgetBurst()
         seeToNext(session)
         store.removeIfUnused(session)
         store.removeIfAbandoned(session, now: runningMilliseconds)
         unloadIfIdle(session, now: now)
       }
+      store.accounts.shareLateJoin(store.sessions.values)
       station.look()
       for connection in oggListeners.values { connection.listener.look() }
       for connection in oggListeners.values where connection.listener.isStuck(now: now) {

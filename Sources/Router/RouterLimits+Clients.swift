@@ -16,7 +16,11 @@ extension RouterLimits {
   package static let clientTurnBurst = 64
   package static let clientTurnsPerSecond = 1_000.0
 
-  /// Tokens of one WebSocket: a person, or a bot in one guild.
+  /// What reading from a WebSocket costs of these, whatever comes: so many reads take one, and so many frames.
+  package static let readsPerTurnToken = 8.0
+  package static let framesPerTurnToken = 16.0
+
+  /// Tokens of one WebSocket: a person, or a bot in one guild. Besides commands, each ping, pong and fragment takes one.
   package static let connectionCommandBurst = 200
   package static let connectionCommandsPerSecond = 50.0
 
@@ -39,6 +43,8 @@ extension RouterLimits {
   package static let heldCommandCount = 64
   package static let heldCommandByteCount = 16_384
   package static let maximumHeldByteCount = 262_144
+  /// What one of them, or a fragment, takes besides its bytes.
+  package static let heldFrameOverheadByteCount = 256
 
   /// How often commands that wait are looked at: two turns of a bucket's refill.
   package static let heldCommandMilliseconds: Int64 = 10
@@ -94,6 +100,15 @@ extension RouterLimits {
   /// multiplied). Of bytes that several share each counts its part.
   package static let clientWaitingByteCount = 8_388_608
   package static let allClientsWaitingByteCount = 33_554_432
+
+  /// Audio that waits for the WebSockets and players of one client, and of all clients (not multiplied): what they are
+  /// given on joining, and what they are late for. Past it a listener is given nothing on joining and loses its oldest.
+  /// Of one who has little, the second does not matter.
+  package static let clientAudioByteCount = 16_777_216
+  package static let allClientsAudioByteCount = 33_554_432
+  package static let littleAudioByteCount = 1_048_576
+  /// What waits comes and goes with each packet, and is accounted for in such steps.
+  package static let audioStepByteCount = 4_096
 
   /// Clients that are remembered: as many as there may be connections, and those whose tokens are yet to come back.
   package static let maximumClients = 20_000

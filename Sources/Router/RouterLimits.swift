@@ -64,6 +64,9 @@ package enum RouterLimits {
   /// The late-join ring in bytes: 5 s at 800 kbit/s, more than Opus has.
   package static let lateJoinByteCount = 524_288
 
+  /// The memory that it takes at a time: a quarter of a second at 128 kbit/s.
+  package static let lateJoinSegmentByteCount = 4_096
+
   /// `buffer_ms` of a listener: the range and what is meant where it is not given.
   package static let bufferMillisecondsRange = 0...5_000
   package static let defaultBufferMilliseconds = 500
@@ -90,7 +93,7 @@ package enum RouterLimits {
   package static let maximumTextByteCount = 65_536
 
   /// Fragments of one WebSocket message.
-  package static let maximumFragmentCount = 1_024
+  package static let maximumFragmentCount = 64
 
   /// A WebSocket is pinged this often, and closed when nothing came from it for the longer time.
   package static let pingIntervalSeconds: Int64 = 20
@@ -164,6 +167,13 @@ package enum RouterLimits {
 
   /// A `/listen` client that has taken nothing for this long is closed.
   package static let oggStuckSeconds: Int64 = 60
+  /// And one whose client has no more room for what waits.
+  package static let oggStuckWithoutRoomSeconds: Int64 = 5
+
+  /// What NIO may hold of pages for one `/listen` client, and what these and the next page take of one that is late.
+  package static let oggHighWatermarkByteCount = 8_192
+  package static let oggLowWatermarkByteCount = 2_048
+  package static let lateOggByteCount = 16_384
 
   /// A token: many times what its claims need, and little to decode before its signature is checked.
   package static let maximumTokenByteCount = 4_096
@@ -177,10 +187,11 @@ package enum RouterLimits {
   package static let minimumSecretByteCount = 32
   package static let maximumKeyFileByteCount = 4_096
 
-  /// A ticket: how long it can be used, how many wait to be used, and of those how many by one token.
+  /// A ticket: how long it can be used, how many wait to be used, and of those how many of one client (times its
+  /// factor).
   package static let ticketSeconds: Int64 = 30
   package static let maximumTickets = 10_000
-  package static let maximumTicketsPerToken = 100
+  package static let maximumTicketsPerClient = 100
 
   /// How long a browser may keep what a preflight was answered.
   package static let preflightSeconds = 600

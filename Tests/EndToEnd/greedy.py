@@ -24,6 +24,8 @@ CHUNK_BYTES = 32_768
 REFUSED_ENOUGH = 20
 #: A server that takes longer to let somebody in is not waited for.
 CONNECT_SECONDS = 3.0
+#: Connections that are opened together: a thousand would wait for each other.
+AT_A_TIME = 50
 #: Requests sent one after the other before the first answer.
 PIPELINED = 50
 
@@ -140,6 +142,24 @@ async def fragments(router, token, session, connections, seconds):
     return {"fragments": sum(await asyncio.gather(*map(one, range(connections))))}
 
 
+async def frames(router, token, sessions, kind, connections, seconds):
+    """Frames that are no command, over many WebSockets, whose answers are read and thrown away."""
+    address = Address(router, token)
+    pieces = frame(b"", is_last=False) + frame(b"", 0, is_last=False) * 30 + frame(b"", 0)
+    block = {"pings": frame(b"x" * 4, 9), "fragments": pieces}[kind]
+    block *= CHUNK_BYTES // len(block)
+    opened = []
+    for _ in range(0, connections, AT_A_TIME):
+        opened += await connected(AT_A_TIME, lambda number: address.websocket(sessions[number % len(sessions)]))
+    reading = [asyncio.create_task(each.drain()) for each in opened]
+    until = time.monotonic() + seconds
+    say(ready=len(opened))
+    await asyncio.gather(*(each.flood(block, until) for each in opened))
+    for task in reading:
+        task.cancel()
+    return {"connections": len(opened), "open": sum(each.is_open for each in opened)}
+
+
 async def fill(router, token, sessions, entries, entry_bytes, seconds):
     """Long tracks into queues, as many as are taken, behind a hundred short ones: no answer shows a long one."""
     until = time.monotonic() + seconds
@@ -177,7 +197,26 @@ async def fill(router, token, sessions, entries, entry_bytes, seconds):
 async def silent_websockets(router, token, session, count, seconds):
     """Listeners that read nothing."""
     address = Address(router, token)
-    opened = await connected(count, lambda _: address.websocket(session, receive_buffer=4_096))
+    opened = []
+    for _ in range(0, count, AT_A_TIME):
+        opened += await connected(AT_A_TIME, lambda _: address.websocket(session, receive_buffer=4_096))
+    say(ready=len(opened))
+    await let_go(seconds)
+    return {"connections": len(opened)}
+
+
+async def silent_players(router, token, path, count, seconds):
+    """Players that read nothing."""
+    address = Address(router, token)
+
+    async def one(_: int) -> Connection:
+        connection = await address.connect(receive_buffer=4_096)
+        await connection.send(address.head("GET", path))
+        return connection
+
+    opened = []
+    for _ in range(0, count, AT_A_TIME):
+        opened += await connected(AT_A_TIME, one)
     say(ready=len(opened))
     await let_go(seconds)
     return {"connections": len(opened)}
@@ -306,8 +345,8 @@ async def hanging_pages(router, token, count, seconds):
 
 ACTS = {
     act.__name__: act
-    for act in (flood, requests, each_once, fragments, fill, silent_websockets, event_streams, webhooks)
-    + (connections, slow_streams, hanging_pages)
+    for act in (flood, requests, each_once, fragments, frames, fill, silent_websockets, silent_players)
+    + (event_streams, webhooks, connections, slow_streams, hanging_pages)
 }
 
 

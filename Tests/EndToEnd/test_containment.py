@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 
 import pytest
 
@@ -117,6 +118,18 @@ async def test_fragments_of_a_connection_that_is_closing(antiphon, mint, media, 
     async with beside(antiphon, mint, media):
         router = antiphon.router.address
         await run("fragments", router=router, token=listening, session="a-1", connections=4, seconds=6)
+
+
+@pytest.mark.parametrize("kind", ["pings", "fragments"])
+async def test_a_flood_of_frames(antiphon, mint, media, listening, kind):
+    """What is no command costs the Router no more over five hundred WebSockets than over one."""
+    async with beside(antiphon, mint, media) as bystander:
+        begun, used = time.monotonic(), bystander.router.cpu_seconds()
+        sent = {"sessions": ["a-1", "a-2"], "kind": kind, "connections": 500, "seconds": 6}
+        reached = await run("frames", router=antiphon.router.address, token=listening, **sent)
+        cores = (bystander.router.cpu_seconds() - used) / (time.monotonic() - begun)
+        bystander.figures.hold("WebSockets", reached["connections"], at_least=400)
+        bystander.figures.hold("Router, cores", cores, at_most=0.4)
 
 
 async def test_three_greedy_clients_at_once(antiphon, mint, media):

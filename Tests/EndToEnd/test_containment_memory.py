@@ -9,10 +9,14 @@ from bystander import TONE, Bystander, beside
 from client import bearer, request
 from containment import post, run, stranger
 from figures import Footprint
+from media import OGG_OPUS_LOUD, tone_clip
 from processes import Antiphon
 from stream import Stream, stream
 
 pytestmark = pytest.mark.alone
+
+#: 57 KB a second.
+LOUD = tone_clip(523, 60, OGG_OPUS_LOUD)
 
 REPOSITORY = "a-4711"
 PIECES = 60
@@ -20,6 +24,11 @@ PIECES = 60
 #: How much of a core the engine may take once all is rendered that somebody could want, and by when.
 ENGINE_CORES = 0.5
 REST_SECONDS = 10.0
+
+#: Of the Router's memory, for what is kept for all joiners of one client's sessions or given to its listeners: the
+#: Router's 16 MiB, and what the connections and sessions themselves take.
+JOINING_MEBIBYTES = 50
+PLAYER = "/listen/a-1.ogg?buffer_ms=5000"
 
 #: From an event to its piece, at a client of another stream.
 PIECE_SECONDS = 5.0
@@ -115,6 +124,39 @@ async def test_listeners_that_read_nothing(antiphon, mint, media, token):
             each = (bystander.router.mebibytes() - before) * 1_024 / max(count, 1)
             bystander.figures.hold("memory of each, KiB", each, at_most=LISTENER_KIBIBYTES)
             await acting.let_go()
+
+
+@pytest.mark.parametrize("kind", ["silent_websockets", "silent_players"])
+async def test_listeners_that_are_given_much_on_joining(antiphon, mint, media, token, kind):
+    """Six hundred that want the last 5 s of a loud session and read none of it."""
+    media.path(LOUD)
+    assert (await post(antiphon.router.url, "/api/v1/sessions/a-1/play", token, {"url": LOUD.url})).status == 200
+    await asyncio.sleep(5)
+    listening = mint.token("a-*", "listen", sub="silent")
+    wanted = {"session": "a-1&buffer_ms=5000"} if kind == "silent_websockets" else {"path": PLAYER}
+    async with beside(antiphon, mint, media) as bystander:
+        before = bystander.router.mebibytes()
+        acting = stranger(kind, router=antiphon.router.address, token=listening, count=600, seconds=30, **wanted)
+        async with acting as silent:
+            bystander.figures.hold("silent listeners", await silent.ready(), at_least=500)
+            await asyncio.sleep(1)
+            more = bystander.router.peak_mebibytes() - before
+            bystander.figures.hold("memory of all, MiB", more, at_most=JOINING_MEBIBYTES)
+            await silent.let_go()
+
+
+async def test_sessions_that_nobody_hears(antiphon, mint, media, token):
+    """Four hundred loud ones, of which nobody joins any: what is kept for joiners has a bound."""
+    media.path(LOUD)
+    wanted = [("POST", "/api/v1/sessions/a-N/play", f'{{"url":"{LOUD.url}"}}', 400)]
+    async with beside(antiphon, mint, media) as bystander:
+        before = bystander.router.mebibytes()
+        asked = {"wanted": wanted, "connections": 400, "seconds": 10}
+        reached = await run("each_once", router=antiphon.router.address, token=token, **asked)
+        bystander.figures.hold("sessions", reached["answers"].get("200", 0), at_least=300)
+        await asyncio.sleep(6)
+        more = bystander.router.mebibytes() - before
+        bystander.figures.hold("memory of all, MiB", more, at_most=JOINING_MEBIBYTES)
 
 
 async def test_replays_without_end(antiphon, mint, media, token):

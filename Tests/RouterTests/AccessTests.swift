@@ -75,8 +75,14 @@ import WireProtocol
 }
 
 @Suite struct `A ticket` {
-  private let holder = Grant(subject: "Ann", sessions: [SessionPattern("a*")!], scope: .control)
+  private let holder = Self.holder("Ann")
   private let store = TicketStore()
+
+  private static func holder(_ name: String) -> Grant {
+    var holder = Grant(subject: name, sessions: [SessionPattern("a*")!], scope: .control)
+    holder.client = ClientID(subject: name, address: nil)
+    return holder
+  }
   private let now = NIODeadline.uptimeNanoseconds(1_000_000_000_000)
 
   private func issue(
@@ -127,12 +133,13 @@ import WireProtocol
   }
 
   @Test func `is refused where too many of one holder wait, and given to others`() throws {
-    let names = try (0..<RouterLimits.maximumTicketsPerToken).map { _ in try issue() }
+    let names = try (0..<RouterLimits.maximumTicketsPerClient).map { _ in try issue() }
     let refusal = #expect(throws: Refusal.self) { try issue() }
     #expect(refusal?.report.code == .overloaded)
-    var other = holder
-    other.subject = "Ben"
-    #expect(throws: Never.self) { try issue(to: other) }
+    var later = holder
+    later.expiresAtMilliseconds = Grant.nowMilliseconds + 60_000
+    #expect(throws: Refusal.self, "another token of the same client") { try issue(to: later) }
+    #expect(throws: Never.self) { try issue(to: Self.holder("Ben")) }
     // One used makes room for one, and time for all.
     _ = try store.grant(of: names[0], now: now)
     #expect(throws: Never.self) { try issue() }
@@ -140,12 +147,24 @@ import WireProtocol
     #expect(throws: Never.self) { try issue(after: 30) }
   }
 
-  @Test func `is refused where too many wait altogether`() throws {
-    let anyone = Grant.everything
-    for _ in 0..<RouterLimits.maximumTickets { _ = try issue(to: anyone) }
-    #expect(throws: Refusal.self) { try issue(to: anyone) }
-    #expect(throws: Refusal.self) { try issue() }
-    #expect(throws: Never.self) { try issue(after: 30) }
+  @Test func `has room made for it by who holds most`() throws {
+    let own = try issue()
+    var greedy = Self.holder("Cleo")
+    greedy.limitFactor = RouterLimits.maximumTickets / RouterLimits.maximumTicketsPerClient
+    let first = try issue(to: greedy)
+    let second = try issue(to: greedy)
+    for _ in 3..<RouterLimits.maximumTickets { _ = try issue(to: greedy) }
+    let others = try (0..<2).map { try issue(to: Self.holder("\($0)")) }
+    #expect(throws: Refusal.self) { try store.grant(of: first, now: now) }
+    #expect(throws: Refusal.self) { try store.grant(of: second, now: now) }
+    for name in others + [own] { #expect(throws: Never.self) { try store.grant(of: name, now: now) } }
+  }
+
+  @Test func `of who shows no token is one of the address's`() throws {
+    let here = Grant.everything(from: "192.0.2.1")
+    for _ in 0..<RouterLimits.maximumTicketsPerClient { _ = try issue(to: here) }
+    #expect(throws: Refusal.self) { try issue(to: here) }
+    #expect(throws: Never.self) { try issue(to: .everything(from: "192.0.2.2")) }
   }
 }
 

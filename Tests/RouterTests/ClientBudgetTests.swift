@@ -114,6 +114,45 @@ private let second: UInt64 = 1_000_000_000
     #expect(account.hasRoomForListener)
   }
 
+  @Test func `has so many frames decoded, over however many WebSockets`() {
+    var account = ClientAccount(factor: 1_000, now: 0)
+    var frames = 0
+    for tick in 0..<100 {
+      let now = UInt64(tick) * second / 100
+      while account.mayDecode(now: now) {
+        // As many empty fragments as one read has.
+        account.spendRead(frames: 682, now: now)
+        frames += 682
+      }
+    }
+    let most = (RouterLimits.clientTurnsPerSecond + Double(RouterLimits.clientTurnBurst)) * 16
+    #expect((Int(most) / 2...Int(most) + 682).contains(frames))
+  }
+
+  @Test func `of a thousand WebSockets that ping together is not held up for long`() {
+    var account = ClientAccount(factor: 1, now: 0)
+    var (now, decoded) = (UInt64(0), 0)
+    while decoded < 1_000 {
+      while account.mayDecode(now: now), decoded < 1_000 {
+        account.spendRead(frames: 1, now: now)
+        decoded += 1
+      }
+      now += second / 100
+    }
+    #expect(now < second / 3)
+    #expect(account.reserve(1, now: now) == 0)
+  }
+
+  @Test func `has so much audio waiting, and a little whatever others have`() {
+    var account = ClientAccount(factor: 1, now: 0)
+    let all = RouterLimits.allClientsAudioByteCount
+    #expect(account.hasAudioRoom(for: RouterLimits.littleAudioByteCount, total: all))
+    #expect(!account.hasAudioRoom(for: RouterLimits.littleAudioByteCount + 1, total: all))
+    account.audioByteCount = RouterLimits.clientAudioByteCount - 1
+    #expect(!account.holdsNothing)
+    #expect(account.hasAudioRoom(for: 1, total: 0) && !account.hasAudioRoom(for: 2, total: 0))
+  }
+
   @Test func `has so many bytes waiting`() {
     var account = ClientAccount(factor: 2, now: 0)
     account.waitingByteCount = 2 * RouterLimits.clientWaitingByteCount

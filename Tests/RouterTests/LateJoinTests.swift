@@ -44,6 +44,37 @@ import Testing
     #expect(sequences(ring, last: 250).last == 99)
   }
 
+  @Test func `takes little more than its bytes`() {
+    let ring = ring(packets: 1_000, audioByteCount: 320)
+    #expect(ring.byteCount < 250 * 338 * 5 / 4)
+    #expect((ring.byteCount..<ring.byteCount * 3 / 2).contains(ring.wishedByteCount))
+    #expect(self.ring(packets: 0).byteCount == 0 && self.ring(packets: 0).wishedByteCount == 0)
+  }
+
+  @Test func `keeps the newest of what it may`() {
+    var ring = ring(packets: 250, audioByteCount: 320)
+    ring.limit = 20_000
+    #expect(ring.byteCount <= 20_000 && (40...60).contains(ring.count))
+    #expect(sequences(ring, last: 250).last == 249)
+    ring.limit = 0
+    #expect(ring.byteCount == 0 && ring.count == 0)
+    ring.append(PacketCounter().next, [1, 2, 3][...])
+    #expect(ring.byteCount == 0 && ring.wishedByteCount > 0)
+  }
+
+  @Test func `makes room of its own where there is no more`() {
+    var ring = LateJoinRing()
+    var counter = PacketCounter()
+    for _ in 0..<250 {
+      let taken = ring.byteCount
+      ring.append(counter.take(), [UInt8](repeating: 7, count: 1_000)[...]) { taken + $0 <= 40_960 }
+    }
+    #expect((36_864...40_960).contains(ring.byteCount))
+    #expect(sequences(ring, last: 250).last == 249)
+    for _ in 0..<10 { ring.append(counter.take(), [UInt8](repeating: 7, count: 1_000)[...]) { $0 <= 0 } }
+    #expect(ring.byteCount == 40_960 && sequences(ring, last: 250).last == 259)
+  }
+
   @Test func `forgets`() {
     var ring = ring(packets: 100)
     ring.removeAll()
@@ -54,6 +85,50 @@ import Testing
     var audio: [[UInt8]] = []
     ring(packets: 3, audioByteCount: 2).forEach(last: 2) { audio.append(Array($1.readableBytesView)) }
     #expect(audio == [[1, 1], [2, 2]])
+  }
+}
+
+@Suite struct `Late joiners' shares` {
+  private static let ann = ClientID(subject: "Ann", address: nil)
+  private static let ben = ClientID(subject: "Ben", address: nil)
+
+  private func wishes(
+    _ count: Int, of client: ClientID = ann, byteCount: Int = 100_000, isHeard: Bool = false
+  ) -> [LateJoinShares.Wish] {
+    Array(repeating: .init(client: client, byteCount: byteCount, isHeard: isHeard), count: count)
+  }
+
+  @Test func `are all there is to keep where there is room`() {
+    let shares = LateJoinShares(wishes(100) + wishes(20, of: Self.ben))
+    #expect(!shares.isScarce)
+    #expect(shares.byteCount(for: wishes(1)[0]) == RouterLimits.lateJoinByteCount)
+  }
+
+  @Test func `are equal parts of what one client may have, and another's are whole`() {
+    let shares = LateJoinShares(wishes(1_000) + wishes(20, of: Self.ben))
+    #expect(shares.isScarce)
+    let each = shares.byteCount(for: wishes(1)[0])
+    #expect((RouterLimits.clientLateJoinByteCount / 1_000 - 1...16_800).contains(each))
+    #expect(shares.byteCount(for: wishes(1, of: Self.ben)[0]) == RouterLimits.lateJoinByteCount)
+  }
+
+  @Test func `are first of those that somebody hears`() {
+    let heard = wishes(100, isHeard: true)
+    let shares = LateJoinShares(heard + wishes(1_000))
+    #expect(shares.byteCount(for: heard[0]) == RouterLimits.lateJoinByteCount)
+    let left = RouterLimits.clientLateJoinByteCount - 100 * 100_000
+    #expect((left / 1_000 - 1...left / 1_000).contains(shares.byteCount(for: wishes(1)[0])))
+    let full = LateJoinShares(wishes(500, isHeard: true) + wishes(1))
+    #expect(full.byteCount(for: wishes(1)[0]) == 0)
+    #expect(full.byteCount(for: heard[0]) < 100_000)
+  }
+
+  @Test func `of many greedy clients leave a modest one what it wants`() {
+    let greedy = (0..<10).flatMap { wishes(1_000, of: ClientID(subject: "\($0)", address: nil)) }
+    let shares = LateJoinShares(greedy + wishes(1))
+    #expect(shares.byteCount(for: wishes(1)[0]) == RouterLimits.lateJoinByteCount)
+    let all = greedy.reduce(0) { $0 + shares.byteCount(for: $1) }
+    #expect((RouterLimits.allLateJoinByteCount * 9 / 10...RouterLimits.allLateJoinByteCount).contains(all))
   }
 }
 

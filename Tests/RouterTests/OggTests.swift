@@ -105,6 +105,33 @@ import WireProtocol
     #expect(page(listener) == .packets([[30], [31], [32], [33], [34]]))
   }
 
+  @Test func `that does not take what there is, is accounted for it and loses what there is no room for`()
+    throws
+  {
+    let listener = try listener()
+    var (waiting, room) = (0, Int.max)
+    listener.onWaiting = { waiting += $0 }
+    listener.hasRoom = { waiting + $0 <= room }
+    let packet = ByteBuffer(repeating: 1, count: 1_000)
+    for _ in 0..<50 { listener.take(packet, sharedBy: 2, now: 0) }
+    #expect((20_000...25_000 + RouterLimits.lateOggByteCount).contains(waiting))
+    room = waiting
+    for _ in 0..<200 { listener.take(packet, sharedBy: 2, now: 0) }
+    #expect(waiting <= room + RouterLimits.audioStepByteCount && statistics.droppedFrames >= 190)
+    while case .packets = page(listener) {}
+    #expect(waiting == 0)
+  }
+
+  @Test func `keeps what it was given on joining until it has taken it, and then 2 s again`() throws {
+    let listener = try listener()
+    for number in 0..<250 { listener.takeBurst(ByteBuffer(bytes: [UInt8(number)])) }
+    for number in 0..<100 { listener.take(ByteBuffer(bytes: [UInt8(number)]), now: 0) }
+    #expect(statistics.droppedFrames == 0)
+    while case .packets = page(listener) {}
+    for number in 0..<110 { listener.take(ByteBuffer(bytes: [UInt8(number)]), now: 0) }
+    #expect(statistics.droppedFrames == 5)
+  }
+
   @Test func `is told the end`() throws {
     let listener = try listener()
     listener.end()

@@ -11,7 +11,7 @@ import Testing
     var numbers: [UInt32] = []
     while let item = outbox.popFirst() {
       switch item {
-      case .audio(let frame): numbers.append(frame.getInteger(at: 0) ?? .max)
+      case .audio(let frame, _): numbers.append(frame.getInteger(at: 0) ?? .max)
       case .text(let message):
         message.forEachPart { numbers.append($0.getInteger(at: 0) ?? .max) }
       }
@@ -27,6 +27,18 @@ import Testing
     #expect(outbox.byteCount == 400)
     #expect(drain(&outbox) == Array(3..<103))
     #expect(outbox.isEmpty && outbox.byteCount == 0)
+  }
+
+  @Test func `keeps one frame of a client that has no room, and counts its part of each`() {
+    var outbox = Outbox()
+    for number in 0..<10 { _ = outbox.appendAudio(frame(number), part: 2) }
+    #expect(outbox.audioPartByteCount == 20)
+    let hasLost = outbox.appendAudio(frame(10), part: 2, hasRoom: false)
+    #expect(hasLost)
+    #expect(outbox.audioPartByteCount == 20)
+    #expect(drain(&outbox) == Array(1..<11) && outbox.audioPartByteCount == 0)
+    let hasLostAnother = outbox.appendAudio(frame(0), part: 2, hasRoom: false)
+    #expect(!hasLostAnother)
   }
 
   @Test func `drops audio from around text and keeps the order`() {

@@ -111,6 +111,13 @@ final class WebSocketClient: Sendable {
     try await channel.writeAndFlush(frame)
   }
 
+  /// Pings that the Router reads together.
+  func sendPings(_ payloads: Range<UInt8>) async throws {
+    // Masked with zeros.
+    let bytes = payloads.flatMap { [0x89, 0x81, 0, 0, 0, 0, $0] as [UInt8] }
+    try await channel.writeAndFlush(ByteBuffer(bytes: bytes))
+  }
+
   /// Whether anything is read from the socket.
   func setReading(_ isReading: Bool) async throws {
     try await channel.setOption(.autoRead, value: isReading).get()

@@ -101,6 +101,30 @@ import WireProtocol
     }
   }
 
+  @Test func `is answered the last of the pings that come together`() async throws {
+    try await RunningRouter.run { router in
+      let client = try await WebSocketClient.join(port: router.port, session: "one")
+      try await client.sendPings(0..<150)
+      var pongs: [[UInt8]] = []
+      while pongs.last != [149] {
+        if case .pong(let payload) = try await client.next() { pongs.append(payload) }
+      }
+      #expect(pongs.count < 10)
+    }
+  }
+
+  @Test func `is closed for a message in too many pieces`() async throws {
+    try await RunningRouter.run { router in
+      let client = try await WebSocketClient.join(port: router.port, session: "one")
+      for number in 0...RouterLimits.maximumFragmentCount {
+        try await client.sendFrame(opcode: number == 0 ? 1 : 0, [], isFinal: false)
+      }
+      #expect(try await client.nextClose().code == 1002)
+      let metrics = try await router.request("GET", "/metrics").body
+      #expect(metrics.contains("client_waiting_bytes "))
+    }
+  }
+
   @Test func `that floods is slowed and loses nothing, and another is answered at once`() async throws {
     try await RunningRouter.run { router in
       let flooder = try await WebSocketClient.join(port: router.port, session: "one")

@@ -27,6 +27,9 @@ enum RouterMetrics {
         (["place": "memory"], plane.store.accounts.total.memory),
         (["place": "disk"], plane.store.accounts.total.stored),
       ])
+    text.gauge(
+      name("late_join_bytes"), "What sessions keep of their last seconds for those who join",
+      [([:], plane.store.accounts.total.lateJoin)])
     text.gauge(name("storage_waiters"), "Commands that wait for the disk", [([:], plane.state.waitingCount)])
     text.gauge(
       name("state_writable"), "1 while queues can be written to disk",
@@ -50,6 +53,9 @@ enum RouterMetrics {
     text.gauge(
       name("client_waiting_bytes"), "What waits for WebSockets to be read, and of them to be carried out",
       [([:], plane.budgets.waitingByteCount)])
+    text.gauge(
+      name("client_audio_bytes"), "Audio that WebSockets and players of clients have not taken",
+      [([:], plane.budgets.audioByteCount)])
     text.counter(
       name("client_limits_reached_total"), "How often a client reached a limit of its own",
       ClientLimit.allCases.map { (["limit": $0.rawValue], plane.budgets.limitsReached[$0] ?? 0) })

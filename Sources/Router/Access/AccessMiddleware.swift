@@ -19,14 +19,28 @@ struct AccessMiddleware: RouterMiddleware {
     var context = context
     context.grant = try grant(request, path, context)
     // What is open to all is what probes and GitHub ask for, from whatever address.
-    if RouteAccess.of(request.method, path) != .open { try await waitForTokens(context.grant) }
+    if RouteAccess.of(request.method, path) != .open { try await waitForTokens(context) }
     return try await next(request, context)
   }
 
-  /// One request's worth of the client's budget.
-  private func waitForTokens(_ grant: Grant) async throws {
-    let seconds = try await plane { plane in try plane.budgets.reserve(1, for: grant) }
-    if seconds > 0 { try await Task.sleep(for: .seconds(seconds)) }
+  /// One request's worth of the client's budget. Whoever comes through the same proxy does not pay for it: the address
+  /// gets back what was taken before the token was known.
+  private func waitForTokens(_ context: Context) async throws {
+    let grant = context.grant
+    let address = context.channel.remoteAddress?.ipAddress
+    do {
+      let seconds = try await plane { plane in
+        if grant.client != ClientID(subject: nil, address: address) {
+          plane.budgets.giveBackRequest(of: address)
+        }
+        return try plane.budgets.reserve(1, for: grant)
+      }
+      if seconds > 0 { try await Task.sleep(for: .seconds(seconds)) }
+    } catch {
+      // As at the door: who is refused would ask again at once, and what the address has does not hold it back.
+      try await Task.sleep(for: .seconds(RouterLimits.requestWaitSeconds))
+      throw error
+    }
   }
 
   private func grant(_ request: Request, _ path: String, _ context: Context) throws -> Grant {

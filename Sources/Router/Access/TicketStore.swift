@@ -5,21 +5,13 @@ import WireProtocol
 /// Single-use tickets: what a browser puts into the URL of a WebSocket or an `<audio>`, to which it cannot
 /// give headers, in place of a token that others would find in logs and histories. Used from any thread.
 package final class TicketStore: Sendable {
-  private struct Ticket {
-    /// What it gives.
-    var grant: Grant
-    /// Whose it is.
-    var holder: Grant
-    var expires: NIODeadline
-  }
-
-  private let tickets = Mutex<[String: Ticket]>([:])
+  private let tickets = Mutex(TicketShelf())
 
   package init() {}
 
   /// Makes a ticket that gives a part of what its holder has, until the holder's own expiry.
   ///
-  /// - Throws: `forbidden` beyond what the holder has, `overloaded` where too many wait to be used.
+  /// - Throws: `forbidden` beyond what the holder has, `overloaded` where too many of its client wait to be used.
   package func issue(
     to holder: Grant, session: SessionID, scope: Scope, now: NIODeadline = .now()
   ) throws(Refusal) -> String {
@@ -27,21 +19,9 @@ package final class TicketStore: Sendable {
     var grant = holder
     grant.sessions = [SessionPattern(session)]
     grant.scope = scope
-    let ticket = Ticket(
-      grant: grant, holder: holder, expires: now + .seconds(RouterLimits.ticketSeconds))
+    let ticket = TicketShelf.Ticket(grant: grant, expires: now + .seconds(RouterLimits.ticketSeconds))
     let name = KeyFile.randomHex(byteCount: 32)
-    try tickets.withLock { tickets throws(Refusal) in
-      tickets = tickets.filter { $0.value.expires > now }
-      guard tickets.count < RouterLimits.maximumTickets,
-        holder.isAnonymous
-          || tickets.values.count(where: { $0.holder == holder }) < RouterLimits.maximumTicketsPerToken
-      else {
-        throw Refusal(
-          .overloaded, "too many tickets wait to be used",
-          hint: "each is good for \(RouterLimits.ticketSeconds) s; ask again when some are used or over")
-      }
-      tickets[name] = ticket
-    }
+    try tickets.withLock { tickets throws(Refusal) in try tickets.add(ticket, named: name, now: now) }
     return name
   }
 
@@ -52,7 +32,7 @@ package final class TicketStore: Sendable {
   package func grant(
     of name: String, taking: Bool = true, now: NIODeadline = .now()
   ) throws(Refusal) -> Grant {
-    let ticket = tickets.withLock { taking ? $0.removeValue(forKey: name) : $0[name] }
+    let ticket = tickets.withLock { taking ? $0.remove(name) : $0[name] }
     guard let ticket, ticket.expires > now, !ticket.grant.isExpired() else {
       throw Refusal(
         .unauthorized,

@@ -5,7 +5,8 @@ import NIOCore
 /// own oldest audio; its text is never lost.
 package struct Outbox {
   package enum Item {
-    case audio(ByteBuffer)
+    /// `part` is of what it adds to what waits for its client: of shared bytes its part.
+    case audio(ByteBuffer, part: Int)
     case text(TextMessage)
   }
 
@@ -13,6 +14,7 @@ package struct Outbox {
   package private(set) var audioCount = 0
   package private(set) var textCount = 0
   package private(set) var byteCount = 0
+  package private(set) var audioPartByteCount = 0
   package private(set) var textByteCount = 0
 
   package init() {}
@@ -21,13 +23,17 @@ package struct Outbox {
 
   /// Keeps one audio frame.
   ///
+  /// - Parameters:
+  ///   - part: what it adds to what waits for its client.
+  ///   - hasRoom: whether the client may have so much waiting; where not, the oldest makes room.
   /// - Returns: whether the oldest was dropped for it.
-  package mutating func appendAudio(_ frame: ByteBuffer) -> Bool {
-    let isFull = audioCount == RouterLimits.outboxAudioFrameCount
+  package mutating func appendAudio(_ frame: ByteBuffer, part: Int = 0, hasRoom: Bool = true) -> Bool {
+    let isFull = audioCount == RouterLimits.outboxAudioFrameCount || (!hasRoom && audioCount > 0)
     if isFull { removeOldestAudio() }
-    items.append(.audio(frame))
+    items.append(.audio(frame, part: part))
     audioCount += 1
     byteCount += frame.readableBytes
+    audioPartByteCount += part
     return isFull
   }
 
@@ -51,9 +57,7 @@ package struct Outbox {
   package mutating func popFirst() -> Item? {
     let item = items.popFirst()
     switch item {
-    case .audio(let frame):
-      audioCount -= 1
-      byteCount -= frame.readableBytes
+    case .audio(let frame, let part): countOff(frame, part)
     case .text(let message):
       textCount -= 1
       textByteCount -= message.byteCount
@@ -69,11 +73,16 @@ package struct Outbox {
 
   private mutating func removeOldestAudio() {
     for (index, item) in items.enumerated() {
-      guard case .audio(let frame) = item else { continue }
+      guard case .audio(let frame, let part) = item else { continue }
       items.remove(at: index)
-      audioCount -= 1
-      byteCount -= frame.readableBytes
+      countOff(frame, part)
       return
     }
+  }
+
+  private mutating func countOff(_ frame: ByteBuffer, _ part: Int) {
+    audioCount -= 1
+    byteCount -= frame.readableBytes
+    audioPartByteCount -= part
   }
 }

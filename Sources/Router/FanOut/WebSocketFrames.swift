@@ -26,7 +26,10 @@ package enum WebSocketFrames {
   package static func burst(
     _ ring: LateJoinRing, packetCount: Int, subprotocol: Subprotocol
   ) -> (frames: ByteBuffer, messageCount: Int)? {
-    var bytes = ByteBuffer()
+    // All at once, since each growth would copy what is there.
+    var byteCount = 0
+    ring.forEach(last: packetCount) { record, _ in byteCount += record.readableBytes }
+    var bytes = ByteBufferAllocator().buffer(capacity: byteCount)
     var packets = 0
     switch subprotocol {
     case .opus:

@@ -8,16 +8,26 @@ protocol FrameOutletDelegate: AnyObject {
   /// What waits for the client has become more, or less where it is negative.
   func outlet(_ outlet: FrameOutlet, changedWaitingBy byteCount: Int)
 
+  /// Of the audio that waits.
+  func outlet(_ outlet: FrameOutlet, changedAudioBy byteCount: Int)
+
+  /// Whether so much more audio may wait.
+  func outlet(_ outlet: FrameOutlet, hasAudioRoomFor byteCount: Int) -> Bool
+
   /// The client has sent something.
   ///
-  /// - Returns: whether it is to be read.
-  func outlet(_ outlet: FrameOutlet, takes byteCount: Int) -> Bool
+  /// - Returns: whether it is to be decoded now.
+  func outlet(_ outlet: FrameOutlet, takes bytes: ByteBuffer) -> Bool
+
+  /// What was to be decoded is.
+  func outletHasPassedOn(_ outlet: FrameOutlet)
 }
 
 /// Writes finished frames to one WebSocket. First in the pipeline, so that its context writes to the
 /// socket itself, below NIO's frame encoder: a frame shared by a thousand listeners is encoded once.
 final class FrameOutlet: ChannelDuplexHandler {
   typealias InboundIn = ByteBuffer
+  typealias InboundOut = ByteBuffer
   typealias OutboundIn = ByteBuffer
   typealias OutboundOut = ByteBuffer
 
@@ -26,8 +36,9 @@ final class FrameOutlet: ChannelDuplexHandler {
   private let statistics: RouterStatistics
   private var context: ChannelHandlerContext?
   private var outbox = Outbox()
-  private var isWritable = true
+  private(set) var isWritable = true
   private var isAwaitingFlush = false
+  private var hasUnflushedControl = false
   private var isStopped = false
   var waitingByteCount: Int { outbox.byteCount }
   /// Text that was written and that the socket has not taken yet.
@@ -37,6 +48,9 @@ final class FrameOutlet: ChannelDuplexHandler {
   var unreadTextByteCount: Int { outbox.textByteCount + unsentTextByteCount }
   /// What the delegate was told of.
   private(set) var accountedByteCount = 0
+  /// What it was given on joining and the socket has not taken yet, of which nobody else has a part.
+  private var unsentBurstByteCount = 0
+  private var accountedAudioByteCount = 0
   /// Since when audio has been lost without the outbox once becoming empty.
   private var losingSince: NIODeadline?
 
@@ -51,12 +65,20 @@ final class FrameOutlet: ChannelDuplexHandler {
 
   func handlerRemoved(context: ChannelHandlerContext) {
     self.context = nil
-    forgetWaiting()
+    unsentBurstByteCount = 0
+    forgetOutbox()
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    guard let delegate, delegate.outlet(self, takes: unwrapInboundIn(data).readableBytes) else { return }
-    context.fireChannelRead(data)
+    let bytes = unwrapInboundIn(data)
+    guard let delegate, delegate.outlet(self, takes: bytes) else { return }
+    passOn(bytes)
+  }
+
+  /// Has something decoded that the client has sent.
+  func passOn(_ bytes: ByteBuffer) {
+    context?.fireChannelRead(wrapInboundOut(bytes))
+    delegate?.outletHasPassedOn(self)
   }
 
   func channelWritabilityChanged(context: ChannelHandlerContext) {
@@ -65,6 +87,7 @@ final class FrameOutlet: ChannelDuplexHandler {
       account(-unsentAccountedByteCount)
       unsentTextByteCount = 0
       unsentAccountedByteCount = 0
+      unsentBurstByteCount = 0
       drain()
     }
     context.fireChannelWritabilityChanged()
@@ -72,13 +95,23 @@ final class FrameOutlet: ChannelDuplexHandler {
 
   /// Writes audio, or keeps it while the listener is slow. The store flushes it with the batch.
   @inline(__always)
-  func sendAudio(_ frame: ByteBuffer, messageCount: Int = 1, flushedBy store: SessionStore) {
-    guard isWritable, outbox.isEmpty else { return keepAudio(frame) }
-    write(frame, messageCount: messageCount)
+  func sendAudio(_ frame: ByteBuffer, sharedBy sharers: Int, flushedBy store: SessionStore) {
+    guard isWritable, outbox.isEmpty else { return keepAudio(frame, part: frame.readableBytes / sharers) }
+    write(frame, messageCount: 1)
     if !isAwaitingFlush {
       isAwaitingFlush = true
       store.flushLater(self)
     }
+  }
+
+  /// Writes what is heard at once on joining.
+  func sendBurst(_ frames: ByteBuffer, messageCount: Int) {
+    guard isWritable, outbox.isEmpty else { return keepAudio(frames, part: frames.readableBytes) }
+    write(frames, messageCount: messageCount)
+    flush()
+    guard !isWritable else { return }
+    unsentBurstByteCount = frames.readableBytes
+    accountAudio()
   }
 
   /// Writes a text message at once, in its place among the audio.
@@ -106,15 +139,27 @@ final class FrameOutlet: ChannelDuplexHandler {
     flush()
   }
 
+  /// Writes a pong before what waits; a client that does not read goes without.
+  func writeControl(_ frame: ByteBuffer) {
+    guard isWritable else { return }
+    context?.write(wrapOutboundOut(frame), promise: nil)
+    hasUnflushedControl = true
+  }
+
+  func flushControl() {
+    if hasUnflushedControl { flush() }
+  }
+
   func flush() {
     isAwaitingFlush = false
+    hasUnflushedControl = false
     context?.flush()
   }
 
   /// Nothing but control frames is written from here on.
   func stop() {
     isStopped = true
-    forgetWaiting()
+    forgetOutbox()
   }
 
   @inline(__always)
@@ -144,15 +189,29 @@ final class FrameOutlet: ChannelDuplexHandler {
     delegate?.outlet(self, changedWaitingBy: change)
   }
 
-  private func forgetWaiting() {
+  private func accountAudio() {
+    let waiting = outbox.audioPartByteCount + unsentBurstByteCount
+    let change = waiting - accountedAudioByteCount
+    guard abs(change) >= RouterLimits.audioStepByteCount || (waiting == 0 && change != 0) else { return }
+    accountedAudioByteCount = waiting
+    delegate?.outlet(self, changedAudioBy: change)
+  }
+
+  /// What the socket has not taken of what it was given on joining is there until it is closed.
+  private func forgetOutbox() {
     outbox.removeAll()
     unsentTextByteCount = 0
     unsentAccountedByteCount = 0
     account(-accountedByteCount)
+    accountAudio()
   }
 
-  private func keepAudio(_ frame: ByteBuffer) {
-    guard context != nil, !isStopped, outbox.appendAudio(frame) else { return }
+  private func keepAudio(_ frame: ByteBuffer, part: Int) {
+    guard context != nil, !isStopped else { return }
+    let hasRoom = delegate?.outlet(self, hasAudioRoomFor: part) ?? true
+    let hasLost = outbox.appendAudio(frame, part: part, hasRoom: hasRoom)
+    accountAudio()
+    guard hasLost else { return }
     statistics.droppedFrames += 1
     let now = NIODeadline.now()
     guard let since = losingSince else {
@@ -170,7 +229,7 @@ final class FrameOutlet: ChannelDuplexHandler {
   private func drain() {
     while isWritable, let item = outbox.popFirst() {
       switch item {
-      case .audio(let frame): write(frame, messageCount: 1)
+      case .audio(let frame, _): write(frame, messageCount: 1)
       case .text(let message):
         write(message)
         account(-message.accountedByteCount)
@@ -178,6 +237,7 @@ final class FrameOutlet: ChannelDuplexHandler {
       }
     }
     if outbox.isEmpty { losingSince = nil }
+    accountAudio()
     flush()
   }
 }

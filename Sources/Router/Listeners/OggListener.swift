@@ -9,15 +9,29 @@ package final class OggListener {
   let grant: Grant
   private let eventLoop: any EventLoop
   private let statistics: RouterStatistics
-  private var packets: Deque<ByteBuffer> = []
-  /// 2 s, and what it was given at once on joining.
+  private var packets: Deque<Packet> = []
+  /// 2 s, and on joining as many more as it was given at once, until it has taken them.
   private var capacity = RouterLimits.outboxAudioFrameCount
   /// Of what waits.
   private(set) var waitingByteCount = 0
+  /// Of shared bytes its part.
+  private var partByteCount = 0
+  private var accountedByteCount = 0
+  /// Whether its client may have so many more bytes waiting.
+  package var hasRoom: (Int) -> Bool = { _ in true }
+  /// Told what more of them wait, or less where it is negative.
+  package var onWaiting: (Int) -> Void = { _ in }
+  private var hasLackedRoom = false
   private var waiter: EventLoopPromise<[ByteBuffer]?>?
   private var isEnded = false
   private var lastTaken = NIODeadline.now()
   private var hasGivenFirstPage = false
+
+  private struct Packet {
+    var audio: ByteBuffer
+    /// What it adds to what waits for its client.
+    var part: Int
+  }
 
   /// When the last packet of the session came, and up to when the player has been given sound.
   private var lastPacketNanoseconds: UInt64
@@ -37,17 +51,19 @@ package final class OggListener {
 
   /// Takes one packet of the session.
   ///
-  /// - Parameter now: `MonotonicClock.nowNanoseconds`.
-  package func take(_ packet: ByteBuffer, now: UInt64) {
+  /// - Parameters:
+  ///   - sharers: how many listeners get the same bytes.
+  ///   - now: `MonotonicClock.nowNanoseconds`.
+  package func take(_ packet: ByteBuffer, sharedBy sharers: Int = 1, now: UInt64) {
     lastPacketNanoseconds = now
     suppliedUntilNanoseconds += WireLimits.packetDurationNanoseconds
-    keep(packet)
+    keep(Packet(audio: packet, part: packet.readableBytes / sharers))
   }
 
   /// Takes what has been played just before, which is ahead of the clock.
   package func takeBurst(_ packet: ByteBuffer) {
     capacity += 1
-    keep(packet)
+    keep(Packet(audio: packet, part: packet.readableBytes))
   }
 
   /// Fills up with silence what the clock is ahead of a session that is silent. Called every 100 ms.
@@ -63,7 +79,7 @@ package final class OggListener {
     }
     while suppliedUntilNanoseconds + WireLimits.packetDurationNanoseconds <= now {
       suppliedUntilNanoseconds += WireLimits.packetDurationNanoseconds
-      keep(OpusSilence.packet)
+      keep(Packet(audio: OpusSilence.packet, part: 0))
     }
   }
 
@@ -78,7 +94,16 @@ package final class OggListener {
 
   /// Whether the player has stopped taking.
   func isStuck(now: NIODeadline) -> Bool {
-    waiter == nil && now - lastTaken >= .seconds(RouterLimits.oggStuckSeconds)
+    let seconds = hasLackedRoom ? RouterLimits.oggStuckWithoutRoomSeconds : RouterLimits.oggStuckSeconds
+    return waiter == nil && now - lastTaken >= .seconds(seconds)
+  }
+
+  /// It has gone.
+  func forget() {
+    packets.removeAll()
+    waitingByteCount = 0
+    partByteCount = 0
+    account()
   }
 
   /// Ends the stream of a player whose token has expired. Called once a second.
@@ -91,14 +116,40 @@ package final class OggListener {
     serve()
   }
 
-  private func keep(_ packet: ByteBuffer) {
-    if packets.count == capacity {
-      waitingByteCount -= packets.removeFirst().readableBytes
+  private func keep(_ packet: Packet) {
+    if packets.count == capacity || lacksRoom(for: packet) {
+      removeFirst()
       statistics.droppedFrames += 1
     }
     packets.append(packet)
-    waitingByteCount += packet.readableBytes
+    waitingByteCount += packet.audio.readableBytes
+    partByteCount += packet.part
     serve()
+    account()
+  }
+
+  /// Whether it does not take what there is.
+  private var isLate: Bool { waiter == nil && packets.count > RouterLimits.oggPacketsPerPage }
+
+  /// Asked of those alone that are late.
+  private func lacksRoom(for packet: Packet) -> Bool {
+    guard isLate, !hasRoom(packet.part) else { return false }
+    hasLackedRoom = true
+    return true
+  }
+
+  private func removeFirst() {
+    let packet = packets.removeFirst()
+    waitingByteCount -= packet.audio.readableBytes
+    partByteCount -= packet.part
+  }
+
+  private func account() {
+    let waiting = partByteCount + (isLate ? RouterLimits.lateOggByteCount : 0)
+    let change = waiting - accountedByteCount
+    guard abs(change) >= RouterLimits.audioStepByteCount || (waiting == 0 && change != 0) else { return }
+    accountedByteCount = waiting
+    onWaiting(change)
   }
 
   private func serve() {
@@ -109,10 +160,12 @@ package final class OggListener {
     } else if packets.count >= (hasGivenFirstPage ? RouterLimits.oggPacketsPerPage : 1) {
       self.waiter = nil
       hasGivenFirstPage = true
-      let page = Array(packets.prefix(RouterLimits.oggPacketsPerPage))
-      packets.removeFirst(page.count)
+      let page = packets.prefix(RouterLimits.oggPacketsPerPage).map(\.audio)
+      for _ in page { removeFirst() }
+      capacity = min(capacity, packets.count + RouterLimits.outboxAudioFrameCount)
       let byteCount = page.reduce(0) { $0 + $1.readableBytes }
-      waitingByteCount -= byteCount
+      hasLackedRoom = false
+      account()
       statistics.messagesSent += 1
       statistics.bytesSent += byteCount
       waiter.succeed(page)

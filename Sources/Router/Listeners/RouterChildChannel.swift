@@ -170,6 +170,7 @@ struct RouterChildChannel: ServerChildChannel, HTTPChannelHandler {
     channel.triggerUserOutboundEvent(ConnectionListens(), promise: nil)
     let listener = WebSocketListener(request, plane: plane)
     try pipeline.addHandler(listener.outlet, position: .first)
+    try pipeline.addHandler(FrameMeter(listener))
     try pipeline.addHandler(
       NIOWebSocketFrameAggregator(
         minNonFinalFragmentSize: 0, maxAccumulatedFrameCount: RouterLimits.maximumFragmentCount,

@@ -1,5 +1,5 @@
-import Collections
 import NIOCore
+import NIOWebSocket
 import WireProtocol
 
 /// What a client sends goes as fast as its budgets allow. Past them it waits here, and past that the socket is not read.
@@ -14,56 +14,161 @@ extension WebSocketListener {
   /// What it adds to what waits for its client.
   var waitingByteCount: Int { outlet.accountedByteCount + input.byteCount }
 
+  // MARK: Bytes and frames
+
+  /// Bytes have come. They are decoded now, or once the client has turns again: however many WebSockets it has, they
+  /// cost the loop no more than one would.
+  func outlet(_ outlet: FrameOutlet, takes bytes: ByteBuffer) -> Bool {
+    let byteCount = bytes.readableBytes
+    if isClosing { input.afterCloseByteCount += byteCount }
+    // What comes though it was not asked for comes from a client that has gone.
+    guard input.undecoded == nil, input.afterCloseByteCount <= RouterLimits.inputAfterCloseByteCount else {
+      context?.close(promise: nil)
+      return false
+    }
+    guard plane.budgets.mayDecode(request.grant.client) else {
+      // A copy, since little may have come in a large buffer.
+      input.undecoded = ByteBuffer(bytes: bytes.readableBytesView)
+      countInput(byteCount + RouterLimits.heldFrameOverheadByteCount)
+      setReading(false)
+      if !input.isHeld { hold(because: .commands) }
+      return false
+    }
+    willDecode(byteCount)
+    return true
+  }
+
+  /// What was let through is decoded.
+  func outletHasPassedOn(_ outlet: FrameOutlet) {
+    plane.budgets.spendRead(frames: input.frameCount, of: request.grant)
+    input.frameCount = 0
+    answerPing()
+    outlet.flushControl()
+    if !input.isHeld { advanceOrHold() }
+  }
+
+  /// One frame has come, whole message or not.
+  func count(_ frame: WebSocketFrame) {
+    input.frameCount += 1
+    var change = -input.unfinishedByteCount
+    input.unfinishedByteCount = 0
+    if frame.opcode == .continuation || !frame.fin {
+      let fragments =
+        frame.fin
+        ? 0 : input.fragmentsByteCount + frame.length + RouterLimits.heldFrameOverheadByteCount
+      change += fragments - input.fragmentsByteCount
+      input.fragmentsByteCount = fragments
+    }
+    countInput(change)
+    if frame.opcode != .text || !frame.fin { budget.spend(1, now: plane.budgets.now()) }
+  }
+
+  /// Once for all pings of what was read.
+  func answerPing() {
+    guard let ping = input.ping else { return }
+    input.ping = nil
+    outlet.writeControl(WebSocketFrames.pong(ping.unmaskedData))
+  }
+
+  private func willDecode(_ byteCount: Int) {
+    guard !isClosing else { return }
+    input.unfinishedByteCount += byteCount
+    countInput(byteCount)
+  }
+
+  /// - Returns: whether something was decoded.
+  private func decodeWhatWaits() -> Bool {
+    guard let bytes = input.undecoded, !mustRest, plane.budgets.mayDecode(request.grant.client) else {
+      return false
+    }
+    input.undecoded = nil
+    countInput(-bytes.readableBytes - RouterLimits.heldFrameOverheadByteCount)
+    willDecode(bytes.readableBytes)
+    outlet.passOn(bytes)
+    return true
+  }
+
+  // MARK: Commands
+
   /// A text message has come.
   func take(_ text: ByteBuffer) {
     input.texts.append(text)
-    countInput(text.readableBytes)
+    countText(text, 1)
     guard input.byteCount <= RouterLimits.maximumHeldByteCount else {
       return close(.policyViolation, "\(input.texts.count) commands wait to be carried out")
     }
     if !input.isHeld { advanceOrHold() }
   }
 
-  /// What is no command costs too: whoever sends nothing else is not read for a while either.
-  func charge() {
-    budget.spend(1, now: plane.budgets.now())
-    if !input.isHeld { advanceOrHold() }
-  }
-
   /// Carries out what waits, as far as the budgets go.
   func advance() -> Advance {
-    var hasMoved = false
-    while !isClosing, !input.texts.isEmpty, obstacle == nil, hasItsTurn, let text = input.texts.popFirst() {
-      input.turnNanoseconds = nil
-      countInput(-text.readableBytes)
-      read(text: text)
-      hasMoved = true
+    guard context != nil else {
+      input.isHeld = false
+      return .free
     }
-    let isFull =
-      input.texts.count >= RouterLimits.heldCommandCount
-      || input.byteCount >= RouterLimits.heldCommandByteCount
-    setReading(isClosing || !(isFull || budget.isInDebt(now: plane.budgets.now())))
-    input.isHeld = !isClosing && !(input.texts.isEmpty && input.isReading)
+    var hasMoved = carryOut()
+    while decodeWhatWaits() {
+      hasMoved = true
+      _ = carryOut()
+    }
+    setReading(input.undecoded == nil && !mustRest)
+    input.isHeld = !(input.texts.isEmpty && input.isReading)
     return input.isHeld ? .held(hasMoved: hasMoved) : .free
   }
 
-  /// Nothing of it is carried out any more.
+  /// - Returns: whether something was carried out.
+  private func carryOut() -> Bool {
+    var hasMoved = false
+    while !isClosing, !input.texts.isEmpty, obstacle == nil, hasItsTurn, let text = input.texts.popFirst() {
+      input.turnNanoseconds = nil
+      countText(text, -1)
+      read(text: text)
+      hasMoved = true
+    }
+    return hasMoved
+  }
+
+  /// Nothing of it is carried out any more. What is not decoded may have the client's own close.
   func dropInput() {
     input.texts.removeAll()
+    input.textsByteCount = 0
     input.unfinishedByteCount = 0
-    countInput(-input.byteCount)
-    setReading(true)
+    input.fragmentsByteCount = 0
+    if context == nil { input.undecoded = nil }
+    let undecoded = input.undecoded.map { $0.readableBytes + RouterLimits.heldFrameOverheadByteCount } ?? 0
+    countInput(undecoded - input.byteCount)
+    setReading(input.undecoded == nil)
   }
 
   /// Counts what waits, and what has come of a message that is not whole yet.
-  func countInput(_ change: Int) {
+  private func countInput(_ change: Int) {
+    guard change != 0 else { return }
     input.byteCount += change
     plane.budgets.countWaiting(change, of: request.grant)
   }
 
+  /// - Parameter times: 1 for one that has come, -1 for one that has gone.
+  private func countText(_ text: ByteBuffer, _ times: Int) {
+    let byteCount = times * (text.readableBytes + RouterLimits.heldFrameOverheadByteCount)
+    input.textsByteCount += byteCount
+    countInput(byteCount)
+  }
+
   private func advanceOrHold() {
     guard case .held = advance() else { return }
-    plane.budgets.hold(self, because: obstacle ?? .commands)
+    hold(because: obstacle ?? .commands)
+  }
+
+  private func hold(because limit: ClientLimit) {
+    input.isHeld = true
+    plane.budgets.hold(self, because: limit)
+  }
+
+  /// Whether nothing more of it may be decoded: enough waits, or it has spent what it is yet to get.
+  private var mustRest: Bool {
+    input.texts.count >= RouterLimits.heldCommandCount
+      || input.textsByteCount >= RouterLimits.heldCommandByteCount
+      || budget.isInDebt(now: plane.budgets.now())
   }
 
   private var obstacle: ClientLimit? {
@@ -84,20 +189,4 @@ extension WebSocketListener {
     input.isReading = isReading
     try? context?.channel.syncOptions?.setOption(.autoRead, value: isReading)
   }
-}
-
-/// What has come over a WebSocket and waits.
-struct WebSocketInput {
-  var texts: Deque<ByteBuffer> = []
-  /// Of these, and of a message that is not whole yet.
-  var byteCount = 0
-  /// What has come since the last frame.
-  var unfinishedByteCount = 0
-  /// Since it was closed by us.
-  var afterCloseByteCount = 0
-  /// When the token comes that is reserved for the first of them.
-  var turnNanoseconds: UInt64?
-  var isReading = true
-  /// Whether `ClientBudgets` looks after it.
-  var isHeld = false
 }

@@ -15,6 +15,9 @@ final class WebSocketListener: ChannelInboundHandler, FrameOutletDelegate {
   var input = WebSocketInput()
   var statistics: RouterStatistics { plane.statistics }
   private var session: RoutedSession?
+  /// Whether it is one of its client's listeners, as it is until its channel is closed: what was written to it is
+  /// there so long.
+  private var isCounted = false
   private(set) var context: ChannelHandlerContext?
   private(set) var isClosing = false
   /// Ends the connection where the client does not.
@@ -39,15 +42,17 @@ final class WebSocketListener: ChannelInboundHandler, FrameOutletDelegate {
 
   func channelInactive(context: ChannelHandlerContext) {
     leave()
+    countOff()
     context.fireChannelInactive()
   }
 
   func handlerRemoved(context: ChannelHandlerContext) {
     leave()
+    countOff()
     isClosing = true
+    self.context = nil
     dropInput()
     end?.cancel()
-    self.context = nil
   }
 
   // MARK: Listening
@@ -65,13 +70,14 @@ final class WebSocketListener: ChannelInboundHandler, FrameOutletDelegate {
       try plane.budgets.checkRoomForListener(request.grant)
       let session = try plane.store.add(self)
       plane.budgets.countListeners(1, of: request.grant)
+      isCounted = true
       self.session = session
       plane.greet(self, session)
-      if let (ring, packetCount) = session.recentPackets(milliseconds: request.bufferMilliseconds),
-        let burst = WebSocketFrames.burst(
-          ring, packetCount: packetCount, subprotocol: request.subprotocol)
+      if let burst = session.burst(
+        milliseconds: request.bufferMilliseconds, subprotocol: request.subprotocol),
+        plane.budgets.hasAudioRoom(for: burst.frames.readableBytes, of: request.grant.client)
       {
-        outlet.sendAudio(burst.frames, messageCount: burst.messageCount, flushedBy: plane.store)
+        outlet.sendBurst(burst.frames, messageCount: burst.messageCount)
       }
       plane.store.flush()
     } catch {
@@ -84,6 +90,11 @@ final class WebSocketListener: ChannelInboundHandler, FrameOutletDelegate {
     guard let session else { return }
     self.session = nil
     plane.store.remove(self, from: session)
+  }
+
+  private func countOff() {
+    guard isCounted else { return }
+    isCounted = false
     plane.budgets.countListeners(-1, of: request.grant)
   }
 
@@ -101,21 +112,19 @@ final class WebSocketListener: ChannelInboundHandler, FrameOutletDelegate {
     plane.budgets.countWaiting(byteCount, of: request.grant)
   }
 
-  /// A client that was told that it is closed may have sent this before; what it goes on to send is not decoded.
-  func outlet(_ outlet: FrameOutlet, takes byteCount: Int) -> Bool {
-    guard isClosing else {
-      input.unfinishedByteCount += byteCount
-      countInput(byteCount)
-      return true
-    }
-    input.afterCloseByteCount += byteCount
-    guard input.afterCloseByteCount > RouterLimits.inputAfterCloseByteCount else { return true }
-    context?.close(promise: nil)
-    return false
+  func outlet(_ outlet: FrameOutlet, changedAudioBy byteCount: Int) {
+    plane.budgets.countAudio(byteCount, of: request.grant)
   }
 
-  /// Its client has too much waiting, and this WebSocket the most of it.
-  func giveUp(because reason: String) { outletGaveUp(outlet, because: reason) }
+  func outlet(_ outlet: FrameOutlet, hasAudioRoomFor byteCount: Int) -> Bool {
+    plane.budgets.hasAudioRoom(for: byteCount, of: request.grant.client)
+  }
+
+  /// Its client has too much waiting, and this WebSocket the most of it. One that takes nothing would not read why.
+  func giveUp(because reason: String) {
+    outletGaveUp(outlet, because: reason)
+    if !outlet.isWritable { context?.close(promise: nil) }
+  }
 
   /// Pings, and gives up one that has been silent or whose token has expired. Called once a second.
   func look(now: NIODeadline) {
@@ -137,19 +146,15 @@ final class WebSocketListener: ChannelInboundHandler, FrameOutletDelegate {
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     let frame = unwrapInboundIn(data)
     lastHeard = .now()
-    if input.unfinishedByteCount > 0 {
-      countInput(-input.unfinishedByteCount)
-      input.unfinishedByteCount = 0
-    }
     switch frame.opcode {
     case .connectionClose: answerClose(frame)
     case _ where isClosing: break
-    case .text: take(frame.unmaskedData)
+    case .text:
+      answerPing()
+      take(frame.unmaskedData)
     case .binary: close(.unacceptableData, "commands are JSON text")
-    case .ping:
-      outlet.sendControl(WebSocketFrames.pong(frame.unmaskedData), isNeeded: false)
-      charge()
-    default: charge()
+    case .ping: input.ping = frame
+    default: break
     }
   }
 

@@ -63,6 +63,8 @@ final class RoutedSession {
   private(set) var playback: SessionSnapshot
   private var counter = PacketCounter()
   private var ring = LateJoinRing()
+  /// What was built for one that joined, for all who join before the next packet.
+  private var keptBurst: KeptBurst?
   /// The session's level outlives its tracks.
   var volume = 1.0
   /// Asked for while a track was being opened.
@@ -118,19 +120,21 @@ final class RoutedSession {
   func deliver(_ audio: ArraySlice<UInt8>, to store: SessionStore) {
     let place = counter.take()
     store.statistics.countLateness(dueNanoseconds: place.dueNanoseconds)
-    ring.append(place, audio)
+    ring.append(place, audio) { byteCount in accounts.hasLateJoinRoom(for: byteCount, of: creator) }
+    if ring.byteCount != accounted.lateJoin { accounts.update(self) }
+    if keptBurst != nil { keptBurst = nil }
     if !timedOutlets.isEmpty {
       let frame = WebSocketFrames.timed(place, audio)
-      for outlet in timedOutlets { outlet.sendAudio(frame, flushedBy: store) }
+      for outlet in timedOutlets { outlet.sendAudio(frame, sharedBy: timedOutlets.count, flushedBy: store) }
     }
     if !opusOutlets.isEmpty {
       let frame = WebSocketFrames.opus(audio)
-      for outlet in opusOutlets { outlet.sendAudio(frame, flushedBy: store) }
+      for outlet in opusOutlets { outlet.sendAudio(frame, sharedBy: opusOutlets.count, flushedBy: store) }
     }
     if !oggListeners.isEmpty {
       let packet = ByteBuffer(bytes: audio)
       let now = MonotonicClock.nowNanoseconds
-      for listener in oggListeners { listener.take(packet, now: now) }
+      for listener in oggListeners { listener.take(packet, sharedBy: oggListeners.count, now: now) }
     }
   }
 
@@ -140,9 +144,49 @@ final class RoutedSession {
     return (ring, milliseconds / WireLimits.packetDurationMilliseconds)
   }
 
+  private struct KeptBurst {
+    var packetCount: Int
+    var subprotocol: Subprotocol
+    var burst: (frames: ByteBuffer, messageCount: Int)?
+  }
+
+  /// These as what a WebSocket is sent.
+  func burst(
+    milliseconds: Int, subprotocol: Subprotocol
+  ) -> (frames: ByteBuffer, messageCount: Int)? {
+    guard let (ring, packetCount) = recentPackets(milliseconds: milliseconds) else { return nil }
+    if let keptBurst, keptBurst.packetCount == packetCount, keptBurst.subprotocol == subprotocol {
+      return keptBurst.burst
+    }
+    let burst = WebSocketFrames.burst(ring, packetCount: packetCount, subprotocol: subprotocol)
+    keptBurst = KeptBurst(packetCount: packetCount, subprotocol: subprotocol, burst: burst)
+    return burst
+  }
+
+  /// Of a session whose packets have stopped nothing is kept twice. Called once a second.
+  func forgetBurst() { keptBurst = nil }
+
+  var lateJoinByteCount: Int { ring.byteCount }
+
+  /// What it would keep of its last seconds.
+  var lateJoinWish: LateJoinShares.Wish {
+    LateJoinShares.Wish(client: creator, byteCount: ring.wishedByteCount, isHeard: listenerCount > 0)
+  }
+
+  func limitLateJoin(_ byteCount: Int) {
+    ring.limit = byteCount
+    accounts.update(self)
+  }
+
+  private func forgetSound() {
+    ring.removeAll()
+    keptBurst = nil
+    accounts.update(self)
+  }
+
   /// The engine is away: what was heard last is no longer what plays.
   func engineWentAway() {
-    ring.removeAll()
+    forgetSound()
     playback.positionMilliseconds = snapshot.positionMilliseconds
   }
 
@@ -288,7 +332,7 @@ final class RoutedSession {
       counter.anchor(
         positionMilliseconds: anchor.positionMilliseconds, dueNanoseconds: anchor.dueNanoseconds)
     case .seeked(let position, let due):
-      ring.removeAll()
+      forgetSound()
       playback.buffering = false
       playback.positionMilliseconds = position
       counter.anchor(positionMilliseconds: position, dueNanoseconds: due)
@@ -300,7 +344,7 @@ final class RoutedSession {
     // The count stays: packets may be on their way that the answer has counted already.
     case .status(let snapshot): describe(snapshot)
     case .ended:
-      ring.removeAll()
+      forgetSound()
       isLost = false
       playback = SessionSnapshot(sessionID: id, state: .idle)
     case .muted(let roles): playback.muted = roles
@@ -317,7 +361,7 @@ final class RoutedSession {
 
   private func began(_ url: String, _ tag: String?) {
     isLost = false
-    ring.removeAll()
+    forgetSound()
     playback = SessionSnapshot(sessionID: id, state: .extracting)
     playback.url = url
     playback.tag = tag

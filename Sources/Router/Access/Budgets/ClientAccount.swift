@@ -9,6 +9,8 @@ package struct ClientAccount: Sendable {
   package var listeners = 0
   /// What its WebSockets have not read, and what of them is yet to be carried out.
   package var waitingByteCount = 0
+  /// Audio that its listeners have not taken.
+  package var audioByteCount = 0
 
   /// - Parameters:
   ///   - factor: how many times the usual limits its limits are.
@@ -32,7 +34,9 @@ package struct ClientAccount: Sendable {
     holdsNothing && commands.isFull(now: now)
   }
 
-  package var holdsNothing: Bool { inFlight == 0 && listeners == 0 && waitingByteCount == 0 }
+  package var holdsNothing: Bool {
+    inFlight == 0 && listeners == 0 && waitingByteCount == 0 && audioByteCount == 0
+  }
 
   // MARK: Commands
 
@@ -56,6 +60,21 @@ package struct ClientAccount: Sendable {
     commands.reserve(cost, longest: RouterLimits.requestWaitSeconds, now: now)
   }
 
+  // MARK: Frames
+
+  /// Whether more of what its WebSockets send may be decoded.
+  package func mayDecode(now: UInt64) -> Bool { turns.hasTokens(now: now) }
+
+  /// Takes what reading from a WebSocket once has cost.
+  ///
+  /// - Parameter frames: how many frames came of it.
+  package mutating func spendRead(frames: Int, now: UInt64) {
+    turns.take(
+      1 / RouterLimits.readsPerTurnToken + Double(frames) / RouterLimits.framesPerTurnToken, now: now)
+  }
+
+  // MARK: In flight
+
   /// - Parameter cost: negative once they were answered.
   package mutating func countInFlight(_ cost: Int) { inFlight += cost }
 
@@ -64,6 +83,14 @@ package struct ClientAccount: Sendable {
   package var hasRoomForListener: Bool { listeners < RouterLimits.clientListeners * factor }
 
   package var hasTooMuchWaiting: Bool { waitingByteCount > RouterLimits.clientWaitingByteCount * factor }
+
+  /// - Parameter total: what waits for all clients.
+  package func hasAudioRoom(for byteCount: Int, total: Int) -> Bool {
+    let own = audioByteCount + byteCount
+    return own <= RouterLimits.littleAudioByteCount
+      || (own <= RouterLimits.clientAudioByteCount * factor
+        && total + byteCount <= RouterLimits.allClientsAudioByteCount)
+  }
 
   private static func commandRate(_ factor: Int) -> TokenBucket.Rate {
     TokenBucket.Rate(

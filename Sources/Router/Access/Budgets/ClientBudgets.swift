@@ -1,3 +1,4 @@
+import Collections
 import Logging
 import NIOCore
 import WireProtocol
@@ -12,6 +13,7 @@ final class ClientBudgets {
   private(set) var limitsReached: [ClientLimit: Int] = [:]
   /// Of all clients.
   private(set) var waitingByteCount = 0
+  private(set) var audioByteCount = 0
   private var accounts: [ClientID: ClientAccount] = [:]
   /// Requests of each address.
   private var requests: [ClientID: TokenBucket] = [:]
@@ -21,8 +23,8 @@ final class ClientBudgets {
   private let factor: Int
   private let eventLoop: any EventLoop
   private let log: RefusalLog
-  /// WebSockets whose commands wait, in the order in which they are served.
-  private var held: [WebSocketListener] = []
+  /// WebSockets of which something waits, in the order in which each client's are served.
+  private var held: [ClientID: Deque<WebSocketListener>] = [:]
   private var isTicking = false
 
   /// - Parameters:
@@ -99,6 +101,11 @@ final class ClientBudgets {
       retryAfterSeconds: Int(seconds.rounded(.up)))
   }
 
+  /// It is known by now whose the request is, who pays for it: what the address had left is for the others behind it.
+  func giveBackRequest(of address: String?) {
+    requests[ClientID(subject: nil, address: address)]?.take(-1, now: now())
+  }
+
   /// A request of that address was answered 401.
   func chargeUnauthorized(_ address: String?) {
     requests[ClientID(subject: nil, address: address)]?.take(
@@ -143,6 +150,20 @@ final class ClientBudgets {
     accounts[client]?.countInFlight(cost)
   }
 
+  // MARK: Frames
+
+  /// Whether more of what its WebSockets send may be decoded.
+  func mayDecode(_ client: ClientID) -> Bool {
+    let now = now()
+    return accounts[client]?.mayDecode(now: now) ?? true
+  }
+
+  /// Takes what reading from a WebSocket once has cost.
+  func spendRead(frames: Int, of grant: Grant) {
+    let now = now()
+    account(grant) { $0.spendRead(frames: frames, now: now) }
+  }
+
   // MARK: Connections
 
   func checkRoomForListener(_ grant: Grant) throws(Refusal) {
@@ -179,12 +200,29 @@ final class ClientBudgets {
     }
   }
 
+  // MARK: Audio that waits
+
+  /// Whether so much more may wait for a client's listeners. Past it they lose what is their own.
+  func hasAudioRoom(for byteCount: Int, of client: ClientID) -> Bool {
+    let hasRoom =
+      accounts[client].map { $0.hasAudioRoom(for: byteCount, total: audioByteCount) } ?? true
+    if !hasRoom { limitsReached[.waitingAudio, default: 0] += 1 }
+    return hasRoom
+  }
+
+  /// - Parameter change: negative for what waits no more.
+  func countAudio(_ change: Int, of grant: Grant) {
+    audioByteCount += change
+    account(grant) { $0.audioByteCount += change }
+  }
+
   // MARK: WebSockets that wait
 
   /// Looks after a WebSocket until nothing of it waits any more.
   func hold(_ listener: WebSocketListener, because limit: ClientLimit) {
-    note(limit, listener.request.grant.client)
-    held.append(listener)
+    let client = listener.request.grant.client
+    note(limit, client)
+    held[client, default: []].append(listener)
     tickWhileHeld()
   }
 
@@ -200,20 +238,29 @@ final class ClientBudgets {
     }
   }
 
-  /// Whoever was served comes after those who were not.
   private func serveHeld() {
-    let round = held
-    held = []
-    var served: [WebSocketListener] = []
-    var notServed: [WebSocketListener] = []
-    for listener in round {
+    for client in Array(held.keys) { serveHeld(of: client) }
+  }
+
+  /// Whoever was served comes after those who were not. Once the client has no turn left, none of its thousands is
+  /// looked at.
+  private func serveHeld(of client: ClientID) {
+    guard mayDecode(client), var round = held.updateValue([], forKey: client) else { return }
+    var served: Deque<WebSocketListener> = []
+    var notServed: Deque<WebSocketListener> = []
+    while let listener = round.popFirst() {
       switch listener.advance() {
       case .free: break
       case .held(hasMoved: true): served.append(listener)
-      case .held(hasMoved: false): notServed.append(listener)
+      case .held(hasMoved: false):
+        notServed.append(listener)
+        continue
       }
+      if !mayDecode(client) { break }
     }
-    held = notServed + served + held
+    let since = held[client] ?? []
+    let all = notServed + round + served + since
+    held[client] = all.isEmpty ? nil : all
   }
 
   // MARK: Accounts

@@ -8,6 +8,8 @@ package enum ClientLimit: String, Sendable, CaseIterable {
   case unreadText = "unread_text"
   /// What waits for and of all its WebSockets.
   case waitingBytes = "waiting_bytes"
+  /// Audio that its listeners have not taken.
+  case waitingAudio = "waiting_audio"
   /// Listings and resolves.
   case lookUps = "look_ups"
   case listeners
@@ -21,6 +23,7 @@ package enum ClientLimit: String, Sendable, CaseIterable {
     case .inFlight: "commands without an answer yet"
     case .unreadText: "text that it does not read"
     case .waitingBytes: "bytes that wait"
+    case .waitingAudio: "audio that waits"
     case .lookUps: "listings or resolves at a time"
     case .listeners: "listeners"
     case .connections: "connections"

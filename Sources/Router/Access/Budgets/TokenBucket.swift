@@ -41,9 +41,11 @@ package struct TokenBucket: Sendable {
   package func hasTokens(now: UInt64) -> Bool { level(now) > 0 }
 
   /// - Parameter cost: negative for tokens that are given back.
-  package mutating func take(_ cost: Int, now: UInt64) {
+  package mutating func take(_ cost: Int, now: UInt64) { take(Double(cost), now: now) }
+
+  package mutating func take(_ cost: Double, now: UInt64) {
     fill(now)
-    level = min(rate.burst, level - Double(cost))
+    level = min(rate.burst, level - cost)
   }
 
   /// Takes tokens of the future, where they come soon enough.

@@ -1,0 +1,29 @@
+import Collections
+import NIOCore
+import NIOWebSocket
+
+/// What has come over a WebSocket and waits.
+struct WebSocketInput {
+  var texts: Deque<ByteBuffer> = []
+  /// What was read and is decoded once its client has turns again.
+  var undecoded: ByteBuffer?
+  /// Of these.
+  var textsByteCount = 0
+  /// Of all that waits here, with a message that is not whole yet.
+  var byteCount = 0
+  /// What has come since the last frame.
+  var unfinishedByteCount = 0
+  /// The fragments that have come of a message.
+  var fragmentsByteCount = 0
+  /// Frames of what is being decoded.
+  var frameCount = 0
+  /// The last ping, which is answered for all before it (RFC 6455, 5.5.3).
+  var ping: WebSocketFrame?
+  /// Since it was closed by us.
+  var afterCloseByteCount = 0
+  /// When the token comes that is reserved for the first of them.
+  var turnNanoseconds: UInt64?
+  var isReading = true
+  /// Whether `ClientBudgets` looks after it.
+  var isHeld = false
+}
