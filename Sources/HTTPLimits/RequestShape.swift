@@ -8,6 +8,7 @@ public struct RequestShape: Sendable, Equatable {
   /// All of a head's, with the target, and of what comes behind a chunked body.
   public var headByteCount: Int
   public var fieldCount: Int
+  /// A search has 8 KiB (`ResolveRequest`).
   public var targetByteCount: Int
   /// Chunks that come together with others, and how many bytes of the body give one more.
   public var chunkCount: Int
@@ -18,7 +19,7 @@ public struct RequestShape: Sendable, Equatable {
   /// The defaults: browsers, nginx and GitHub send some 2 KB in twenty fields, and bodies in chunks of kilobytes.
   public init(
     fieldByteCount: Int = 16_384, headByteCount: Int = 32_768, fieldCount: Int = 100,
-    targetByteCount: Int = 8_192, chunkCount: Int = 1_000, bytesPerChunk: Int = 256, drainSeconds: Int64 = 1
+    targetByteCount: Int = 12_288, chunkCount: Int = 1_000, bytesPerChunk: Int = 256, drainSeconds: Int64 = 1
   ) {
     precondition(bytesPerChunk > 0)
     self.fieldByteCount = fieldByteCount

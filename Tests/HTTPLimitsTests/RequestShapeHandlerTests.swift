@@ -26,7 +26,7 @@ import Testing
 
   @Test(
     arguments: [
-      ("/" + String(repeating: "x", count: 8_192), [:], HTTPResponseStatus.uriTooLong),
+      ("/" + String(repeating: "x", count: 12_288), [:], HTTPResponseStatus.uriTooLong),
       ("/" + String(repeating: "%CC%81", count: 40), [:], .badRequest), ("/\(marks)", [:], .badRequest),
       ("/", ["Connection": marks], .badRequest),
     ] as [(String, HTTPHeaders, HTTPResponseStatus)])
