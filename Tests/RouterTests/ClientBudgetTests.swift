@@ -1,4 +1,6 @@
+import Logging
 import NIOCore
+import NIOEmbedded
 import RouterCore
 import Testing
 
@@ -159,6 +161,30 @@ private let second: UInt64 = 1_000_000_000
     #expect(!account.hasTooMuchWaiting)
     account.waitingByteCount += 1
     #expect(account.hasTooMuchWaiting)
+  }
+}
+
+@Suite struct `An address's requests` {
+  private let budgets = ClientBudgets(
+    factor: 1, eventLoop: EmbeddedEventLoop(), logger: Logger(label: "test"), now: { 0 })
+
+  @Test func `are so many, whoever sends them`() throws {
+    for _ in 0..<RouterLimits.addressRequestBurst {
+      #expect(try budgets.reserveRequest(from: "192.0.2.1") == 0)
+    }
+    #expect(try budgets.reserveRequest(from: "192.0.2.1") > 0)
+    #expect(try budgets.reserveRequest(from: "192.0.2.2") == 0)
+    for _ in 1..<Int(RouterLimits.addressRequestsPerSecond) {
+      _ = try budgets.reserveRequest(from: "192.0.2.1")
+    }
+    #expect(throws: Refusal.self) { try budgets.reserveRequest(from: "192.0.2.1") }
+  }
+
+  @Test func `are not used up by those of whom it is known who pays`() throws {
+    for _ in 0..<10 * RouterLimits.addressRequestBurst {
+      #expect(try budgets.reserveRequest(from: "192.0.2.1") == 0)
+      budgets.giveBackRequest(of: "192.0.2.1")
+    }
   }
 }
 

@@ -62,9 +62,9 @@ final class RoutedSession {
   private(set) var listenerCount = 0
   private(set) var playback: SessionSnapshot
   private var counter = PacketCounter()
-  private var ring = LateJoinRing()
+  var ring = LateJoinRing()
   /// What was built for one that joined, for all who join before the next packet.
-  private var keptBurst: KeptBurst?
+  var keptBurst: KeptBurst?
   /// The session's level outlives its tracks.
   var volume = 1.0
   /// Asked for while a track was being opened.
@@ -136,52 +136,6 @@ final class RoutedSession {
       let now = MonotonicClock.nowNanoseconds
       for listener in oggListeners { listener.take(packet, sharedBy: oggListeners.count, now: now) }
     }
-  }
-
-  /// The packets of the last `milliseconds`, where they are what the session sounds like now.
-  func recentPackets(milliseconds: Int) -> (ring: LateJoinRing, packetCount: Int)? {
-    guard playback.state == .streaming, milliseconds > 0 else { return nil }
-    return (ring, milliseconds / WireLimits.packetDurationMilliseconds)
-  }
-
-  private struct KeptBurst {
-    var packetCount: Int
-    var subprotocol: Subprotocol
-    var burst: (frames: ByteBuffer, messageCount: Int)?
-  }
-
-  /// These as what a WebSocket is sent.
-  func burst(
-    milliseconds: Int, subprotocol: Subprotocol
-  ) -> (frames: ByteBuffer, messageCount: Int)? {
-    guard let (ring, packetCount) = recentPackets(milliseconds: milliseconds) else { return nil }
-    if let keptBurst, keptBurst.packetCount == packetCount, keptBurst.subprotocol == subprotocol {
-      return keptBurst.burst
-    }
-    let burst = WebSocketFrames.burst(ring, packetCount: packetCount, subprotocol: subprotocol)
-    keptBurst = KeptBurst(packetCount: packetCount, subprotocol: subprotocol, burst: burst)
-    return burst
-  }
-
-  /// Of a session whose packets have stopped nothing is kept twice. Called once a second.
-  func forgetBurst() { keptBurst = nil }
-
-  var lateJoinByteCount: Int { ring.byteCount }
-
-  /// What it would keep of its last seconds.
-  var lateJoinWish: LateJoinShares.Wish {
-    LateJoinShares.Wish(client: creator, byteCount: ring.wishedByteCount, isHeard: listenerCount > 0)
-  }
-
-  func limitLateJoin(_ byteCount: Int) {
-    ring.limit = byteCount
-    accounts.update(self)
-  }
-
-  private func forgetSound() {
-    ring.removeAll()
-    keptBurst = nil
-    accounts.update(self)
   }
 
   /// The engine is away: what was heard last is no longer what plays.

@@ -5,7 +5,7 @@ import WireProtocol
 
 /// What each client has of the Router, over every endpoint: commands, listeners, streams, bytes that wait. Who reaches a
 /// limit is slowed or refused, and nobody else. Confined to the data plane's loop.
-final class ClientBudgets {
+package final class ClientBudgets {
   let now: () -> UInt64
   /// Told whose WebSockets have too much waiting for them.
   var onTooMuchWaiting: (ClientID) -> Void = { _ in }
@@ -30,7 +30,7 @@ final class ClientBudgets {
   /// - Parameters:
   ///   - factor: how many times the usual limits everybody's are.
   ///   - now: `MonotonicClock.nowNanoseconds`.
-  init(
+  package init(
     factor: Int, eventLoop: any EventLoop, logger: Logger,
     now: @escaping () -> UInt64 = { MonotonicClock.nowNanoseconds }
   ) {
@@ -86,7 +86,7 @@ final class ClientBudgets {
   ///
   /// - Returns: the seconds it is to wait.
   /// - Throws: `rate_limited` where these are too many.
-  func reserveRequest(from address: String?) throws(Refusal) -> Double {
+  package func reserveRequest(from address: String?) throws(Refusal) -> Double {
     let now = now()
     let client = ClientID(subject: nil, address: address)
     if requests[client] == nil, requests.count >= RouterLimits.maximumClients { requests = [:] }
@@ -102,7 +102,7 @@ final class ClientBudgets {
   }
 
   /// It is known by now whose the request is, who pays for it: what the address had left is for the others behind it.
-  func giveBackRequest(of address: String?) {
+  package func giveBackRequest(of address: String?) {
     requests[ClientID(subject: nil, address: address)]?.take(-1, now: now())
   }
 

@@ -1,13 +1,20 @@
-/// Lets a few in at a time, and of each client fewer; further ones wait for a while.
-actor FairGate {
-  private var permits: FairPermits
+import Synchronization
+
+/// Lets a few in at a time, and of each client fewer; further ones wait for a while. Whoever is let in at once goes on
+/// without a pause, so that what was looked at before is still so.
+final class FairGate: Sendable {
+  private struct State {
+    var permits: FairPermits
+    var waiters: [Int: CheckedContinuation<Void, any Error>] = [:]
+  }
+
+  private let state: Mutex<State>
   private let waitSeconds: Int64
   private let refusal: Refusal
-  private var waiters: [Int: CheckedContinuation<Void, any Error>] = [:]
 
   /// - Parameter refusal: for those who have waited so long, and for whom there is no room to wait.
   init(_ permits: FairPermits, waitSeconds: Int64, refusal: Refusal) {
-    self.permits = permits
+    state = Mutex(State(permits: permits))
     self.waitSeconds = waitSeconds
     self.refusal = refusal
   }
@@ -19,36 +26,42 @@ actor FairGate {
     _ client: ClientID, _ body: nonisolated(nonsending) () async throws -> Value
   ) async throws -> Value {
     try await enter(client)
-    do {
-      let value = try await body()
-      await leave(client)
-      return value
-    } catch {
-      await leave(client)
-      throw error
-    }
+    defer { leave(client) }
+    return try await body()
   }
 
-  private func enter(_ client: ClientID) async throws {
-    switch permits.ask(for: client) {
-    case .granted: return
-    case .refused: throw refusal
-    case .waits(let number):
-      let timer = Task { [waitSeconds] in
-        try await Task.sleep(for: .seconds(waitSeconds))
-        giveUp(number)
+  private nonisolated(nonsending) func enter(_ client: ClientID) async throws {
+    try await withCheckedThrowingContinuation { waiter in
+      let answer = state.withLock { state in
+        let answer = state.permits.ask(for: client)
+        if case .waits(let number) = answer { state.waiters[number] = waiter }
+        return answer
       }
-      defer { timer.cancel() }
-      try await withCheckedThrowingContinuation { waiters[number] = $0 }
+      switch answer {
+      case .granted: waiter.resume()
+      case .refused: waiter.resume(throwing: refusal)
+      case .waits(let number):
+        Task {
+          try await Task.sleep(for: .seconds(waitSeconds))
+          giveUp(number)
+        }
+      }
     }
   }
 
   private func leave(_ client: ClientID) {
-    for number in permits.end(for: client) { waiters.removeValue(forKey: number)?.resume() }
+    let next = state.withLock { state in
+      state.permits.end(for: client).compactMap { state.waiters.removeValue(forKey: $0) }
+    }
+    for waiter in next { waiter.resume() }
   }
 
+  /// Where it still waits.
   private func giveUp(_ number: Int) {
-    permits.giveUp(number)
-    waiters.removeValue(forKey: number)?.resume(throwing: refusal)
+    let waiter = state.withLock { state in
+      state.permits.giveUp(number)
+      return state.waiters.removeValue(forKey: number)
+    }
+    waiter?.resume(throwing: refusal)
   }
 }
