@@ -68,6 +68,10 @@ let package = Package(
     ),
     .systemLibrary(name: "CLinux", path: "Sources/WireProtocol/CLibraries/CLinux"),
     .systemLibrary(
+      name: "CSeccomp", path: "Sources/AudioEngine/CLibraries/CSeccomp", pkgConfig: "libseccomp",
+      providers: [.apt(["libseccomp-dev"])]
+    ),
+    .systemLibrary(
       name: "CZlib", path: "Sources/AudioEngine/CLibraries/CZlib", pkgConfig: "zlib",
       providers: [.apt(["zlib1g-dev"])]
     ),
@@ -80,7 +84,7 @@ let package = Package(
     .target(
       name: "AudioEngineCore",
       dependencies: [
-        "WireProtocol", "HTTPLimits", "CFFmpeg", "COpus", "CLinux", "CZlib",
+        "WireProtocol", "HTTPLimits", "CFFmpeg", "COpus", "CLinux", "CSeccomp", "CZlib",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "AsyncHTTPClient", package: "async-http-client"),
         .product(name: "Crypto", package: "swift-crypto"),

@@ -4,8 +4,8 @@
 # What building and running needs from Debian.
 # shellcheck disable=SC2034 # the scripts that source this use it
 build_packages=(
-  libavformat-dev libavcodec-dev libavutil-dev libswresample-dev libopus-dev libogg-dev libsqlite3-dev zlib1g-dev
-  pkg-config curl
+  libavformat-dev libavcodec-dev libavutil-dev libswresample-dev libopus-dev libogg-dev libseccomp-dev
+  libsqlite3-dev zlib1g-dev pkg-config curl
 )
 
 # yt-dlp's own virtual environment: where AudioEngine looks for it by itself.

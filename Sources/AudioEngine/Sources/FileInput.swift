@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 import WireProtocol
 
@@ -13,14 +14,14 @@ final class FileInput: MediaInput {
 
   var byteCount: Int64? {
     var status = stat()
-    return fstat(descriptor, &status) == 0 ? Int64(status.st_size) : nil
+    return antiphon_file_status(descriptor, &status) == 0 ? Int64(status.st_size) : nil
   }
 
   var isSeekable: Bool { true }
 
   var identity: SourceIdentity {
     var status = stat()
-    fstat(descriptor, &status)
+    _ = antiphon_file_status(descriptor, &status)
     return SourceIdentity(status)
   }
 
