@@ -1,8 +1,24 @@
 import ArgumentParser
 import AudioEngineCore
+import Dispatch
 import WireProtocol
 
+/// Where the process begins. Not with an asynchronous `main`, which runs on a thread that Swift starts for it: a cage
+/// is entered while the main thread is the only one.
 @main
+enum AudioEngineProcess {
+  static func main() {
+    let arguments = Array(CommandLine.arguments.dropFirst())
+    if arguments.first == TryCage._commandName { return TryCage.main(Array(arguments.dropFirst())) }
+    // Not the main thread's class, which libdispatch gives a better niceness, and what it starts would inherit that.
+    Task(priority: .medium) {
+      await AudioEngineCommand.main()
+      AudioEngineCommand.exit()
+    }
+    dispatchMain()
+  }
+}
+
 struct AudioEngineCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "AudioEngine",

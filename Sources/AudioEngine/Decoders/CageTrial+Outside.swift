@@ -1,0 +1,27 @@
+import Glibc
+
+extension CageTrial {
+  /// What was made or known before the cage was entered.
+  struct Outside {
+    static let fileText = "passed"
+    static let streamSocket = Int(SOCK_STREAM.rawValue)
+
+    let user = Int(getuid())
+    let parent = Int(getppid())
+    let parentPriority = Int(getpriority(__priority_which_t(PRIO_PROCESS.rawValue), id_t(getppid())))
+    let tcpSocket = Int(socket(AF_INET, Int32(Self.streamSocket), 0))
+    /// In memory, and writable.
+    let file = RawCall("memfd_create", .text("file")).status
+    /// Two connected sockets.
+    let ends: [Int32]
+    let media: [(name: String, descriptor: Int32)]
+
+    init(mediaPaths: [String]) {
+      write(Int32(file), Self.fileText, Self.fileText.utf8.count)
+      var ends: [Int32] = [-1, -1]
+      socketpair(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue), 0, &ends)
+      self.ends = ends
+      media = mediaPaths.map { (String($0.split(separator: "/").last ?? ""), open($0, O_RDONLY)) }
+    }
+  }
+}

@@ -1,0 +1,22 @@
+import ArgumentParser
+import AudioEngineCore
+
+/// Shows what the cage of the decoder processes holds (docs/decisions/0028-decoder-processes.md). For the tests, and for
+/// who wants to know it of a machine: `AudioEngine try-cage`.
+struct TryCage: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "try-cage", abstract: "Try what a decoder process may do.", shouldDisplay: false)
+
+  @Option(help: "Enter only these parts, with commas between; none for an empty text.")
+  var parts = DecoderCage.Part.allCases.map(\.rawValue).joined(separator: ",")
+
+  @Option(help: "A file to decode inside. Repeatable.")
+  var media: [String] = []
+
+  @Argument(help: "Try only these.")
+  var names: [String] = []
+
+  func run() {
+    CageTrial(parts: parts.split(separator: ",").map(String.init), mediaPaths: media, names: names).run()
+  }
+}
