@@ -6,6 +6,7 @@ import subprocess
 import time
 
 import aiohttp
+import cage
 import pytest
 from analysis import assert_unbroken_tone, dominant_frequency, tone_level_db
 from client import listen, request
@@ -142,6 +143,15 @@ def test_a_container_may_do_nothing(stack, service):
     assert mode == "600 10001 socket\n", mode
     suid = stack.execute(service, "bash", "-c", "unshare -r true || mount -t tmpfs x /tmp", check=False)
     assert suid.returncode != 0, suid
+
+
+def test_a_decoder_takes_the_rest_from_itself(stack):
+    """Docker's own seccomp profile lets it."""
+    output = stack.execute("engine", "/opt/antiphon/AudioEngine", "try-cage").stdout
+    refused, results = cage.tried(output)
+    assert not refused
+    assert {name: results[name] for name in cage.FORBIDDEN} == dict.fromkeys(cage.FORBIDDEN, "refused EPERM")
+    assert {name: results[name] for name in cage.NEEDED} == dict.fromkeys(cage.NEEDED, "worked")
 
 
 async def test_the_port_is_of_this_machine_alone_and_the_engine_has_none(stack):

@@ -7,6 +7,7 @@ import tomllib
 
 import pytest
 
+import cage
 from machine import SOURCE, Machine, NoMachineError
 from processes import ROOT
 from services import BOT, SERVICES, UNITS, run
@@ -121,6 +122,26 @@ def test_each_runs_with_nothing_to_lose(installed):
         installed.run("stat", "-c", "%U %a", "/var/lib/private/antiphon/router.sqlite").stdout
         == "antiphon-router 600\n"
     )
+
+
+def test_a_decoder_takes_the_rest_from_itself(installed):
+    """Inside of the engine's sandbox, which has to let it."""
+    change = installed.root / f"etc/systemd/system/{SERVICES[0]}.d/try.conf"
+    change.parent.mkdir(parents=True)
+    change.write_text("[Service]\nExecStartPre=/opt/antiphon/current/AudioEngine try-cage\n")
+    try:
+        installed.run("systemctl", "daemon-reload")
+        installed.run("systemctl", "restart", SERVICES[0])
+    finally:
+        shutil.rmtree(change.parent)
+        installed.run("systemctl", "daemon-reload")
+    lines = installed.run("journalctl", "--quiet", "--output=cat", "--no-pager", f"--unit={SERVICES[0]}").stdout
+    refused, results = cage.tried("\n".join(line for line in lines.splitlines() if line.startswith("{")))
+    assert not refused
+    assert {name: results[name] for name in cage.FORBIDDEN} == dict.fromkeys(cage.FORBIDDEN, "refused EPERM")
+    assert {name: results[name] for name in cage.NEEDED} == dict.fromkeys(cage.NEEDED, "worked")
+    # What its unit gives the engine for its pacer.
+    assert results[cage.UNPRIVILEGED] == "refused EACCES"
 
 
 def test_what_goes_first_may(installed):
