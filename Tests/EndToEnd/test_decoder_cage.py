@@ -70,6 +70,14 @@ def test_outside_all_of_it_can_be_done():
         assert results[name] == "worked", name
 
 
+def test_a_thread_that_ran_before_is_told_of():
+    """It would be outside, with all of the process's memory."""
+    refused, results = tried(start("--late", "open").stdout)
+    reason = "threads that ran before are not bound: 1"
+    assert refused["seccomp"] == reason and refused["landlock"], refused
+    assert results["open"] == "refused EPERM"
+
+
 def test_landlock_by_itself():
     """Files and TCP; and, of what the kernel knows since 6.12, signals to others."""
     results = attempts("--parts", "landlock")

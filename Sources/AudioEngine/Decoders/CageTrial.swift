@@ -10,19 +10,23 @@ package struct CageTrial {
 
   private let parts: Set<DecoderCage.Part>
   private let names: [String]
+  private let isLate: Bool
   private let outside: Outside
 
   /// - Parameters:
   ///   - parts: what of the cage is entered, by its names.
   ///   - mediaPaths: files that are opened outside, and decoded and encoded inside.
   ///   - names: what is tried; where there is none, everything that does not end the process.
-  package init(parts: [String], mediaPaths: [String], names: [String]) {
+  ///   - isLate: whether a thread runs before the cage is entered, which there shall not be.
+  package init(parts: [String], mediaPaths: [String], names: [String], isLate: Bool) {
     self.parts = Set(parts.compactMap(DecoderCage.Part.init))
     self.names = names
+    self.isLate = isLate
     outside = Outside(mediaPaths: mediaPaths)
   }
 
-  package func run() {
+  package func run() throws {
+    if isLate { try EngineThread.start(name: "early") { sleep(60) } }
     let start = MonotonicClock.nowNanoseconds
     let refusals = DecoderCage.enter(parts, memoryByteCount: Self.memoryByteCount)
     let microseconds = (MonotonicClock.nowNanoseconds - start) / 1000

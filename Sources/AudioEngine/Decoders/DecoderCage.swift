@@ -121,6 +121,6 @@ package enum DecoderCage {
     var status = stat()
     // A folder has as many links as folders in it, and two more (inode(7)). Where there is no /proc it cannot be told.
     guard stat("/proc/self/task", &status) == 0, status.st_nlink > 3 else { return nil }
-    return "\(status.st_nlink - 3) other threads ran already, and are not bound"
+    return "threads that ran before are not bound: \(status.st_nlink - 3)"
   }
 }

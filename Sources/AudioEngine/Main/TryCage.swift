@@ -13,10 +13,14 @@ struct TryCage: ParsableCommand {
   @Option(help: "A file to decode inside. Repeatable.")
   var media: [String] = []
 
+  @Flag(help: "Enter when another thread runs, which is too late.")
+  var late = false
+
   @Argument(help: "Try only these.")
   var names: [String] = []
 
-  func run() {
-    CageTrial(parts: parts.split(separator: ",").map(String.init), mediaPaths: media, names: names).run()
+  func run() throws {
+    let parts = parts.split(separator: ",").map(String.init)
+    try CageTrial(parts: parts, mediaPaths: media, names: names, isLate: late).run()
   }
 }
