@@ -30,7 +30,6 @@ package struct AudioEngineApplication: Sendable {
   package func run() async throws {
     antiphon_limit_heap_arenas(Self.heapArenaCount)
     LibavError.silenceLog()
-    Container.limitAllocations()
     let mediaRoot: MediaRoot? =
       if let path = configuration.mediaRootPath { try MediaRoot(path) } else { nil }
     let failures = RefusalLog(logger: logger, subject: "session error")
@@ -42,6 +41,8 @@ package struct AudioEngineApplication: Sendable {
     let extractor = makeExtractor()
     Task { await extractor.lookForVersion() }
     let budget = CPUBudget.current
+    let decoders = DecoderPool(count: budget.threadCount + 1, logger: logger)
+    try decoders.start()
     let permits = CPUPermits(count: budget.threadCount)
     let admission = TranscodeAdmission(cores: budget.cores, share: configuration.transcodeCPUShare)
     let encoding = try OpusEncoder.measure(configuration.encoding)
@@ -49,11 +50,12 @@ package struct AudioEngineApplication: Sendable {
     let freshness = SourceFreshness(mediaRoot: mediaRoot, webCacheSeconds: configuration.webCacheSeconds)
     let disk = try makeDiskCache(freshness)
     let timelines = makeTimelines(
-      opener: makeOpener(mediaRoot: mediaRoot, extractor: extractor), freshness: freshness, disk: disk,
+      opener: makeOpener(mediaRoot: mediaRoot, extractor: extractor, decoders: decoders),
+      freshness: freshness, disk: disk,
       pacer: pacer, workers: workers, permits: permits, admission: admission)
     let renders = RenderService(threadCount: budget.threadCount)
     let handler = CommandHandler(
-      pacer: pacer, timelines: timelines, mediaRoot: mediaRoot,
+      pacer: pacer, timelines: timelines, mediaRoot: mediaRoot, decoders: decoders,
       resolver: QueryResolver(mediaRoot: mediaRoot, extractor: extractor), renders: renders)
     try pacer.start(
       limits: Hello.Limits(
@@ -75,7 +77,7 @@ package struct AudioEngineApplication: Sendable {
     let readiness = EngineReadiness(pacer: pacer) { await extractor.figures().problem }
     let figures = EngineFigures(
       pacer: pacer, timelines: timelines, disk: disk, workers: workers, extractor: extractor,
-      permits: permits, admission: admission, refusals: refusals, readiness: readiness,
+      permits: permits, admission: admission, decoders: decoders, refusals: refusals, readiness: readiness,
       connections: connections, startedNanoseconds: MonotonicClock.nowNanoseconds)
     let watching = Task { await ServiceManager.own.watch { await readiness.isPacing } }
     defer { watching.cancel() }
@@ -106,13 +108,15 @@ package struct AudioEngineApplication: Sendable {
       encoding: configuration.encoding, freshness: freshness, logger: logger)
   }
 
-  private func makeOpener(mediaRoot: MediaRoot?, extractor: Extractor) -> SourceOpener {
+  private func makeOpener(
+    mediaRoot: MediaRoot?, extractor: Extractor, decoders: DecoderPool
+  ) -> SourceOpener {
     let web = WebAccess(
       policy: AddressPolicy(allowed: configuration.allowedNetworks),
       timeoutSeconds: configuration.sourceTimeoutSeconds, byteLimit: configuration.maximumSourceByteCount,
       bytesPerSecond: configuration.maximumSourceBytesPerSecond,
       eventLoopGroup: MultiThreadedEventLoopGroup.singleton)
-    return SourceOpener(mediaRoot: mediaRoot, web: web, extractor: extractor)
+    return SourceOpener(mediaRoot: mediaRoot, web: web, extractor: extractor, decoders: decoders)
   }
 
   private func makeTimelines(

@@ -66,6 +66,8 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
   case sourceTooLarge = "source_too_large"
   /// The engine died twice while this was being opened or produced.
   case sourceCrashesEngine = "source_crashes_engine"
+  /// A decoder process died twice while this was read in it.
+  case sourceCrashesDecoder = "source_crashes_decoder"
   case notAPicture = "not_a_picture"
   case extractionFailed = "extraction_failed"
   case extractorUnavailable = "extractor_unavailable"
@@ -91,7 +93,9 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case .invalidState, .superseded, .queueFull: 409
     case .lineTooLong, .sourceTooLarge: 413
     case .sourceNotAudio, .notAPicture: 415
-    case .sourceEmpty, .sourceCorrupt, .sourceTruncated, .sourceCrashesEngine, .idempotencyConflict: 422
+    case .sourceEmpty, .sourceCorrupt, .sourceTruncated, .sourceCrashesEngine, .sourceCrashesDecoder,
+      .idempotencyConflict:
+      422
     case .internal: 500
     case .unsupported: 501
     case .sourceUnreachable, .extractionFailed: 502
@@ -108,7 +112,7 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
     switch self {
     case .internal: .fault
     case .sourceCorrupt, .sourceTruncated, .sourceUnreachable, .sourceTimeout, .sourceCrashesEngine,
-      .storageFailed, .extractionFailed,
+      .sourceCrashesDecoder, .storageFailed, .extractionFailed,
       .extractorUnavailable, .workersExhausted, .overloaded, .engineUnavailable:
       .suspicious
     default: .common

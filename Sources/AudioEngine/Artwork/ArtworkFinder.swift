@@ -9,6 +9,7 @@ struct ArtworkFinder {
   ]
 
   let mediaRoot: MediaRoot
+  let decoders: DecoderPool
 
   /// What `ready` says where there is one.
   ///
@@ -24,11 +25,18 @@ struct ArtworkFinder {
   ///   what may not be opened are the same answer, so that nobody learns which files are outside the media root.
   func picture(ofFile path: String) throws(ErrorReport) -> Picture {
     let name = MediaSource.url(forPath: path)
-    let container = try Container(input: open(path, name), watch: ReadWatch())
-    if let embedded = container.picture { return try Picture(embedded, of: name) }
+    let unfit: ErrorReport?
+    do throws(ErrorReport) {
+      let embedded = try decoders.picture(of: open(path, name), path: path, name)
+      if let embedded { return try Picture(embedded, of: name) }
+      unfit = nil
+    } catch {
+      // What is there and cannot be shown is told where there is nothing else.
+      guard [.sourceTooLarge, .notAPicture].contains(error.code) else { throw error }
+      unfit = error
+    }
     if let file = beside(path) { return try picture(in: file, of: name) }
-    // What is there and cannot be shown is told.
-    if let embedded = container.anyPicture { return try Picture(embedded, of: name) }
+    if let unfit { throw unfit }
     throw ErrorReport(
       .notFound, "\(name) has no cover", hint: "put a cover.jpg beside it or a picture into it",
       stage: .probe)

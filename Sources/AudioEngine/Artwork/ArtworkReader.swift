@@ -24,13 +24,15 @@ package final class ArtworkReader: Sendable {
   }
 
   private let mediaRoot: MediaRoot?
+  private let decoders: DecoderPool
   private let queue = DispatchQueue(label: "antiphon.artwork")
   private let waitingCount = Atomic<Int>(0)
   /// The oldest first.
   private let kept = Mutex<[Kept]>([])
 
-  package init(mediaRoot: MediaRoot?) {
+  package init(mediaRoot: MediaRoot?, decoders: DecoderPool) {
     self.mediaRoot = mediaRoot
+    self.decoders = decoders
   }
 
   /// Reads the cover of a `media:` URL.
@@ -62,7 +64,7 @@ package final class ArtworkReader: Sendable {
         .sourceForbidden, "\(url): the engine has no media root", hint: "start it with --media-root",
         stage: .resolve)
     }
-    let picture = try ArtworkFinder(mediaRoot: mediaRoot).picture(ofFile: path)
+    let picture = try ArtworkFinder(mediaRoot: mediaRoot, decoders: decoders).picture(ofFile: path)
     keep(picture, of: url)
     return picture
   }

@@ -30,6 +30,13 @@ package struct Picture: Sendable, Equatable {
   }
 
   /// - Throws: `source_too_large`, or `not_a_picture`.
+  package init(_ bytes: [UInt8], of name: String) throws(ErrorReport) {
+    self = try bytes.withUnsafeBytes { bytes in
+      Result { () throws(ErrorReport) in try Picture(bytes, of: name) }
+    }.get()
+  }
+
+  /// - Throws: `source_too_large`, or `not_a_picture`.
   package init(_ bytes: UnsafeRawBufferPointer, of name: String) throws(ErrorReport) {
     guard bytes.count <= Self.maximumByteCount else { throw Self.tooLarge(bytes.count, name) }
     guard let kind = Kind(signature: bytes) else {

@@ -23,12 +23,13 @@ package final class CommandHandler: Sendable {
   private let waitingMoveCount = Atomic<Int>(0)
 
   package init(
-    pacer: Pacer, timelines: TimelineStore, mediaRoot: MediaRoot?, resolver: QueryResolver,
+    pacer: Pacer, timelines: TimelineStore, mediaRoot: MediaRoot?, decoders: DecoderPool,
+    resolver: QueryResolver,
     renders: RenderService
   ) {
     self.pacer = pacer
     self.timelines = timelines
-    artwork = ArtworkReader(mediaRoot: mediaRoot)
+    artwork = ArtworkReader(mediaRoot: mediaRoot, decoders: decoders)
     self.resolver = resolver
     self.renders = renders
     listings = MediaLister { (path) throws(ErrorReport) in

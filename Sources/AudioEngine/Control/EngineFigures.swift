@@ -10,6 +10,7 @@ package struct EngineFigures: Sendable {
   let extractor: Extractor
   let permits: CPUPermits
   let admission: TranscodeAdmission
+  let decoders: DecoderPool
   let refusals: RefusalLog
   let readiness: EngineReadiness
   let connections: ConnectionCounter
@@ -27,6 +28,15 @@ package struct EngineFigures: Sendable {
     var workersMaximum: Int
     var routers: Int
     var extractor: Extraction
+    var decoders: Decoders
+
+    /// The processes in which media is parsed.
+    struct Decoders: Encodable {
+      var processes: Int
+      var deaths: Int
+      /// Walls of their cage that the kernel refused, and why.
+      var unguarded: [String]
+    }
 
     /// yt-dlp, without which files and direct links still play.
     struct Extraction: Encodable {
@@ -37,7 +47,7 @@ package struct EngineFigures: Sendable {
     }
 
     enum CodingKeys: String, CodingKey {
-      case status, ready, reasons, version, sessions, routers, extractor
+      case status, ready, reasons, version, sessions, routers, extractor, decoders
       case uptimeSeconds = "uptime_s"
       case workersBusy = "workers_busy"
       case workersMaximum = "workers_max"
@@ -53,12 +63,15 @@ package struct EngineFigures: Sendable {
     let pacing = pacer.statistics.current
     let readiness = await readiness.report()
     let extraction = await extractor.figures()
+    let decoding = decoders.statistics
     return Health(
       ready: readiness.ready, reasons: readiness.reasons, uptimeSeconds: uptimeSeconds,
       sessions: pacing.extracting + pacing.streaming + pacing.paused, workersBusy: workers.busyCount,
       workersMaximum: workers.maximumWorkers, routers: pacing.connections,
       extractor: Health.Extraction(
-        available: extraction.problem == nil, version: extraction.version, message: extraction.problem))
+        available: extraction.problem == nil, version: extraction.version, message: extraction.problem),
+      decoders: Health.Decoders(
+        processes: decoding.processes, deaths: decoding.deaths, unguarded: decoding.unguarded))
   }
 
   /// Prometheus text exposition format, version 0.0.4.
@@ -97,6 +110,13 @@ package struct EngineFigures: Sendable {
       "antiphon_engine_jobs_queued", "Productions waiting for a worker", [([:], workers.queuedCount)])
     text.gauge(
       "antiphon_engine_workers_waiting", "Workers waiting for the CPU", [([:], permits.waiterCount)])
+    let decoding = decoders.statistics
+    text.gauge("antiphon_engine_decoder_processes", "Processes that decode", [([:], decoding.processes)])
+    text.counter(
+      "antiphon_engine_decoder_deaths_total", "Decoder processes that died or were ended", decoding.deaths)
+    text.gauge(
+      "antiphon_engine_decoder_refused_sources", "Sources refused because decoders died of them",
+      [([:], decoding.refusedSources)])
     writeShares(to: &text)
     writeAdmission(to: &text)
     text.counter(

@@ -83,11 +83,14 @@ struct Demuxer: ~Copyable {
   }
 
   /// The Opus header (RFC 7845, section 5.1) where the stream is Opus.
-  var opusHead: [UInt8]? {
+  private var opusHead: [UInt8]? {
     let parameters = stream.pointee.codecpar.pointee
     guard parameters.codec_id == AV_CODEC_ID_OPUS, let extra = parameters.extradata else { return nil }
     return Array(UnsafeBufferPointer(start: extra, count: Int(parameters.extradata_size)))
   }
+
+  /// Whether its header allows that its own packets are sent.
+  var fitsPassthrough: Bool { opusHead.map(OpusPassthrough.fits(head:)) ?? false }
 
   func makeDecoder() throws(ErrorReport) -> Decoder { try Decoder(stream) }
 

@@ -1,5 +1,8 @@
 /// When a source's own Opus packets can be sent unaltered (RFC 6716, section 3.1; RFC 7845, section 5.1).
 package enum OpusPassthrough {
+  /// What a timeline has room for.
+  static let maximumPacketByteCount = PacketSegment.byteCount / 4
+
   /// Whether a stream's header allows it: one stream of one or two channels, no gain to apply.
   package static func fits(head: [UInt8]) -> Bool {
     guard head.count >= 19, head.starts(with: Array("OpusHead".utf8)) else { return false }
@@ -11,7 +14,7 @@ package enum OpusPassthrough {
 
   /// Whether a packet is exactly 20 ms of sound, by its TOC byte.
   package static func fits(packet: UnsafeRawBufferPointer) -> Bool {
-    guard let toc = packet.first, packet.count <= PacketSegment.byteCount / 4 else { return false }
+    guard let toc = packet.first, packet.count <= maximumPacketByteCount else { return false }
     let configuration = Int(toc >> 3)
     // In units of 2.5 ms: SILK, hybrid and CELT have different sets of durations.
     let frameDuration =

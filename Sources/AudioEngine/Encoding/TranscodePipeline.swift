@@ -40,7 +40,7 @@ struct TranscodePipeline: PacketPipeline, ~Copyable {
   }
 
   mutating func advance(
-    _ demuxer: inout Demuxer, into writer: inout Timeline.Writer
+    _ demuxer: inout Demuxer, into writer: inout PacketBatch
   ) throws(ErrorReport) -> PipelineStep {
     guard try encodeWholeFrames(into: &writer) else { return .goOn }
     guard let frame = decoder.receive() else {
@@ -101,7 +101,7 @@ struct TranscodePipeline: PacketPipeline, ~Copyable {
   }
 
   /// - Returns: false where there are more of them than a step makes.
-  private mutating func encodeWholeFrames(into writer: inout Timeline.Writer) throws(ErrorReport) -> Bool {
+  private mutating func encodeWholeFrames(into writer: inout PacketBatch) throws(ErrorReport) -> Bool {
     limiter.advance(&pending)
     let end =
       min(
@@ -114,7 +114,7 @@ struct TranscodePipeline: PacketPipeline, ~Copyable {
 
   /// At the end: what decoder and resampler still hold, then silence until the encoder's delay is out, so
   /// that every sample of the source is heard.
-  private mutating func finish(into writer: inout Timeline.Writer) throws(ErrorReport) {
+  private mutating func finish(into writer: inout PacketBatch) throws(ErrorReport) {
     let start = pending.count
     resampler?.convert(nil, into: &pending)
     skip(from: start)
@@ -127,7 +127,7 @@ struct TranscodePipeline: PacketPipeline, ~Copyable {
     while try !encodeWholeFrames(into: &writer) {}
   }
 
-  private mutating func encode(at offset: Int, into writer: inout Timeline.Writer) throws(ErrorReport) {
+  private mutating func encode(at offset: Int, into writer: inout PacketBatch) throws(ErrorReport) {
     let count = try pending.withUnsafeBufferPointer { (samples) throws(ErrorReport) in
       try packet.withUnsafeMutableBufferPointer { (packet) throws(ErrorReport) in
         try encoder.encode(samples.baseAddress! + offset, into: packet)

@@ -9,6 +9,7 @@ import WireProtocol
 enum AudioEngineProcess {
   static func main() {
     let arguments = Array(CommandLine.arguments.dropFirst())
+    if arguments.first == DecoderProcessMain.argument { DecoderProcessMain.run() }
     if arguments.first == TryCage._commandName { return TryCage.main(Array(arguments.dropFirst())) }
     // Not the main thread's class, which libdispatch gives a better niceness, and what it starts would inherit that.
     Task(priority: .medium) {

@@ -4,7 +4,7 @@ import WireProtocol
 
 /// A file below the media root, read with `pread`.
 final class FileInput: MediaInput {
-  private let descriptor: Int32
+  let descriptor: Int32
   private var offset: Int64 = 0
 
   /// Takes the descriptor over.

@@ -63,8 +63,9 @@ package final class CPUPermits: Sendable {
   package var overdueCount: Int { state.withLock { $0.overdueCount } }
 
   /// Blocks the calling worker until a permit is its own.
-  package func acquire(for timeline: Timeline) {
-    let threadID = EngineThread.currentID
+  ///
+  /// - Parameter threadID: of the thread that works with it.
+  package func acquire(for timeline: Timeline, threadID: Int32 = EngineThread.currentID) {
     let turn: DispatchSemaphore? = state.withLock { state in
       if state.free > 0, state.mayHold(timeline) {
         state.free -= 1

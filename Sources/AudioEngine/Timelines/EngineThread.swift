@@ -42,7 +42,7 @@ package enum EngineThread {
   package static func setNiceness(_ niceness: Int32) -> Bool { ThreadPriority.setNiceness(niceness) }
 
   /// The kernel's number of the calling thread.
-  static var currentID: Int32 { antiphon_thread_id() }
+  package static var currentID: Int32 { antiphon_thread_id() }
 
   /// What the calling thread has used.
   static var cpuNanoseconds: UInt64 {

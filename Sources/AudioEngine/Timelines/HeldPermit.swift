@@ -8,6 +8,8 @@ final class HeldPermit {
   /// Since when the permit is held; nil while it is not.
   private var heldNanoseconds: UInt64?
   private var isPaused = false
+  /// The decoder process's thread that works while the permit is held; nil while it is the worker itself.
+  var decoderThreadID: Int32?
 
   init(_ permits: CPUPermits, timeline: Timeline, slot: WorkerSlot) {
     self.permits = permits
@@ -33,7 +35,7 @@ final class HeldPermit {
     isPaused = false
     guard heldNanoseconds == nil else { return }
     slot.acquire()
-    permits.acquire(for: timeline)
+    permits.acquire(for: timeline, threadID: decoderThreadID ?? EngineThread.currentID)
     heldNanoseconds = MonotonicClock.nowNanoseconds
   }
 

@@ -106,68 +106,84 @@ package struct Producer: Sendable {
 
   private func run(_ timeline: Timeline, _ permit: HeldPermit) throws(ErrorReport) {
     onProduction()
-    var source = try opener.open(timeline.key.source, permit)
-    timeline.becomeOpen(source.identity)
-    let producing = MonotonicClock.nowNanoseconds
-
+    let opened = try opener.open(timeline.key.source, permit)
+    timeline.becomeOpen(opened.identity)
+    let facts = opened.source.facts
     let start = timeline.key.startMilliseconds
-    if start > 0 {
-      if let duration = source.demuxer.durationMilliseconds, start >= duration,
-        !source.demuxer.isDurationEstimated
-      {
-        throw Self.behindEnd(start, duration)
-      }
-      try source.demuxer.seek(toMilliseconds: max(0, start - Self.seekLeadMilliseconds))
+    if start > 0, let duration = facts.durationMilliseconds, start >= duration, !facts.isDurationEstimated {
+      throw Self.behindEnd(start, duration)
     }
-    var writer = Timeline.Writer(timeline)
-    let isPassthrough =
-      timeline.key.allowsPassthrough && source.demuxer.opusHead.map(OpusPassthrough.fits(head:)) ?? false
-    var details = opener.details(of: source, timeline.key.source, isPassthrough: isPassthrough)
+    let isPassthrough = timeline.key.allowsPassthrough && facts.fitsPassthrough
+    var production = Decoding(
+      writer: Timeline.Writer(timeline),
+      details: opener.details(of: opened, timeline.key.source, isPassthrough: isPassthrough))
+    defer { if production.isTranscoding { admission.leave(timeline) } }
+    try opened.source.produce(timeline.key, settings) {
+      (call, event, count: inout Int) throws(DecoderFailure) in
+      defer { count = production.writer.count }
+      try take(event, call, &production, permit)
+    }
+    try checkEnd(facts, production.writer)
+  }
 
-    if isPassthrough {
-      var pipeline = PassthroughPipeline(startMilliseconds: start)
-      let end = try drive(&writer, permit: permit, details, since: producing, measure: nil) {
-        (writer) throws(ErrorReport) in
-        try pipeline.advance(&source.demuxer, into: &writer)
+  /// What comes from a decoder process.
+  private struct Decoding: ~Copyable {
+    var writer: Timeline.Writer
+    var details: TrackDetails
+    /// When the first packet was begun.
+    let since = MonotonicClock.nowNanoseconds
+    var isTranscoding = false
+    var turnsFirstPacket = 0
+  }
+
+  private func take(
+    _ event: DecoderCall.Event, _ call: DecoderCall, _ production: inout Decoding, _ permit: HeldPermit
+  ) throws(DecoderFailure) {
+    let timeline = production.writer.timeline
+    switch event {
+    case .opened, .picture: throw call.broken()
+    case .transcodes:
+      production.details.isPassthrough = false
+      do throws(ErrorReport) {
+        // What is heard already goes on.
+        let mustEnter = timeline.isContinuation || production.writer.count > 0
+        try admission.enter(timeline, mustEnter: mustEnter) { isWaiting in
+          isWaiting ? permit.release() : permit.acquire()
+        }
+      } catch {
+        throw .report(error)
       }
-      switch end {
-      case .ended: return try checkEnd(source.demuxer, writer)
-      case .landedBehind: try source.demuxer.seek(toMilliseconds: 0)
-      case .goOn, .needsTranscoding: source.demuxer.putBack()
-      }
+      production.isTranscoding = true
+      try call.goOn()
+    case .packets(let bytes, let cpuNanoseconds, let isTurnOver):
+      var packets = PacketList(bytes)
+      while let packet = packets.next() { production.writer.append(packet) }
+      guard !packets.isBroken else { throw call.broken() }
+      becomeReady(
+        timeline, packetCount: production.writer.count, production.details, since: production.since)
+      if isTurnOver { try endTurn(call, &production, cpuNanoseconds, permit) }
+    case .ended:
+      becomeReady(
+        timeline, packetCount: production.writer.count, production.details, since: production.since,
+        isLast: true)
     }
-    // From the start, or from where passing through ended.
-    let transcodeStart = timeline.position(ofPacket: writer.count)
-    if isPassthrough {
-      details.isPassthrough = false
+  }
+
+  private func endTurn(
+    _ call: DecoderCall, _ production: inout Decoding, _ cpuNanoseconds: UInt64, _ permit: HeldPermit
+  ) throws(DecoderFailure) {
+    let timeline = production.writer.timeline
+    if production.isTranscoding {
+      admission.record(
+        packets: production.writer.count - production.turnsFirstPacket, nanoseconds: cpuNanoseconds)
     }
-    var pipeline = TranscodePipeline(
-      decoder: try source.demuxer.makeDecoder(),
-      encoder: try OpusEncoder.make(settings, kilobitsPerSecond: timeline.key.bitrateKilobits),
-      volume: timeline.key.volume, startMilliseconds: transcodeStart,
-      endSeconds: source.demuxer.exactEndSeconds)
-    // What is heard already goes on.
-    try admission.enter(timeline, mustEnter: timeline.isContinuation || writer.count > 0) { isWaiting in
-      isWaiting ? permit.release() : permit.acquire()
-    }
-    defer { admission.leave(timeline) }
-    var end = try drive(
-      &writer, permit: permit, details, since: producing, measure: admission.record
-    ) { (writer) throws(ErrorReport) in try pipeline.advance(&source.demuxer, into: &writer) }
-    if end == .landedBehind {
-      // An index that led too far: decode from the very start and throw away.
-      try source.demuxer.seek(toMilliseconds: 0)
-      pipeline.restart()
-      end = try drive(
-        &writer, permit: permit, details, since: producing, measure: admission.record
-      ) { (writer) throws(ErrorReport) in try pipeline.advance(&source.demuxer, into: &writer) }
-    }
-    guard end == .ended else {
-      throw ErrorReport(
-        .sourceCorrupt, "the source has no time stamps to find \(transcodeStart) ms by",
-        hint: "play it from its start", stage: .decode)
-    }
-    try checkEnd(source.demuxer, writer)
+    production.turnsFirstPacket = production.writer.count
+    permit.endTurn()
+    restWhileAhead(timeline, permit)
+    permit.acquire()
+    guard !timeline.isCancelled else { throw .report(.superseded) }
+    // Only now: while it waited, its listeners went on.
+    try call.goOn(niceness: timeline.packetsAhead < Self.packetsBeforeNice ? 0 : Self.niceness)
   }
 
   /// Runs a pipeline, a turn a permit, until it ends or wants something else.
@@ -249,16 +265,16 @@ package struct Producer: Sendable {
 
   /// Nothing at all, or a good deal less than the source says it has, is an error to tell.
   private func checkEnd(
-    _ demuxer: borrowing Demuxer, _ writer: borrowing Timeline.Writer
+    _ facts: SourceFacts, _ writer: borrowing Timeline.Writer
   ) throws(ErrorReport) {
     let start = writer.timeline.key.startMilliseconds
     guard writer.count > 0 else {
-      if start > 0 { throw Self.behindEnd(start, demuxer.durationMilliseconds) }
+      if start > 0 { throw Self.behindEnd(start, facts.durationMilliseconds) }
       throw ErrorReport(
-        .sourceCorrupt, "nothing in the source could be decoded as \(demuxer.codecName)",
+        .sourceCorrupt, "nothing in the source could be decoded as \(facts.codecName)",
         hint: "check the file", stage: .decode)
     }
-    guard let duration = demuxer.durationMilliseconds, !demuxer.isDurationEstimated else { return }
+    guard let duration = facts.durationMilliseconds, !facts.isDurationEstimated else { return }
     let end = writer.timeline.position(ofPacket: writer.count)
     guard end < duration - 1_000 else { return }
     throw ErrorReport(

@@ -4,23 +4,24 @@ extension SourceOpener {
   /// What is known of an open source. A page knows better than the stream behind it, which often says
   /// nothing.
   func details(
-    of opened: borrowing OpenedSource, _ source: MediaSource, isPassthrough: Bool
+    of opened: OpenedSource, _ source: MediaSource, isPassthrough: Bool
   ) -> TrackDetails {
     let extraction = opened.extraction
+    let facts = opened.source.facts
     var details = TrackDetails(
-      title: extraction?.title ?? opened.demuxer.title,
-      durationMilliseconds: opened.demuxer.durationMilliseconds ?? extraction?.durationMilliseconds,
-      codec: opened.demuxer.codecName, isPassthrough: isPassthrough)
-    details.isDurationEstimated = opened.demuxer.isDurationEstimated
-    details.artist = extraction?.artist ?? opened.demuxer.artist
-    details.album = extraction?.album ?? opened.demuxer.album
-    details.chapters = opened.demuxer.chapters
+      title: extraction?.title ?? facts.title,
+      durationMilliseconds: facts.durationMilliseconds ?? extraction?.durationMilliseconds,
+      codec: facts.codecName, isPassthrough: isPassthrough)
+    details.isDurationEstimated = facts.isDurationEstimated
+    details.artist = extraction?.artist ?? facts.artist
+    details.album = extraction?.album ?? facts.album
+    details.chapters = facts.chapters
     details.artwork = extraction?.thumbnail
     details.isLive = extraction?.isLive ?? false
     if case .file(let path) = source, let mediaRoot {
       details.nameAfter(file: path)
-      details.artwork = ArtworkFinder(mediaRoot: mediaRoot).address(
-        ofFile: path, isEmbedded: opened.demuxer.hasPicture)
+      details.artwork = ArtworkFinder(mediaRoot: mediaRoot, decoders: decoders).address(
+        ofFile: path, isEmbedded: facts.hasPicture)
     }
     return details
   }

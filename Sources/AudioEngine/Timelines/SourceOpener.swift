@@ -1,8 +1,8 @@
 import WireProtocol
 
 /// A track's source, open, and what is known of it beside what it says itself.
-struct OpenedSource: ~Copyable {
-  var demuxer: Demuxer
+struct OpenedSource {
+  let source: DecodedSource
   /// Of a page: what yt-dlp says.
   let extraction: Extraction?
   /// Which bytes it is made of.
@@ -15,8 +15,10 @@ package struct SourceOpener: Sendable {
   let mediaRoot: MediaRoot?
   let web: WebAccess
   let extractor: Extractor
+  let decoders: DecoderPool
 
-  package init(mediaRoot: MediaRoot?, web: WebAccess, extractor: Extractor) {
+  package init(mediaRoot: MediaRoot?, web: WebAccess, extractor: Extractor, decoders: DecoderPool) {
+    self.decoders = decoders
     self.mediaRoot = mediaRoot
     self.web = web
     self.extractor = extractor
@@ -24,10 +26,11 @@ package struct SourceOpener: Sendable {
 
   /// Blocks the calling worker. The permit is held on return, while probing, and not while waiting.
   func open(_ source: MediaSource, _ permit: HeldPermit) throws(ErrorReport) -> OpenedSource {
+    try decoders.crashing.check(source)
     switch source {
     case .score: throw ErrorReport(.internal, "a score is rendered, and not opened", stage: .resolve)
     case .file(let path):
-      return try probe(try open(path: path, permit), nil, permit)
+      return try probe(try open(path: path, permit), of: source, nil, permit)
     case .web(let url):
       guard let known = extractor.known(url) else { return try open(link: url, permit) }
       do throws(ErrorReport) {
@@ -58,7 +61,7 @@ package struct SourceOpener: Sendable {
     do throws(ErrorReport) {
       let input = try HTTPInput(WebRequest(url: url), access: web, permit: permit)
       if let type = input.contentType, Self.isPage(type) { throw Self.page(url, type) }
-      return try probe(input, nil, permit)
+      return try probe(input, of: .web(url: url), nil, permit)
     } catch {
       guard error.code == .sourceNotAudio else { throw error }
       finding = error
@@ -102,18 +105,17 @@ package struct SourceOpener: Sendable {
         permit.journal.record(.extract, since: asked, "the stream's address had expired")
         return current.request
       })
-    return try probe(input, extraction, permit)
+    return try probe(input, of: .web(url: url), extraction, permit)
   }
 
   private func probe(
-    _ input: any MediaInput, _ extraction: Extraction?, _ permit: HeldPermit
+    _ input: any MediaInput, of source: MediaSource, _ extraction: Extraction?, _ permit: HeldPermit
   ) throws(ErrorReport) -> OpenedSource {
     permit.acquire()
     let probing = MonotonicClock.nowNanoseconds
-    let demuxer = try Demuxer(
-      input: input, watch: ReadWatch(isCancelled: permit.isCancelled, share: permit.share))
+    let decoded = try DecodedSource(source, input, permit, pool: decoders)
     permit.journal.record(.probe, since: probing)
-    return OpenedSource(demuxer: demuxer, extraction: extraction, identity: input.identity)
+    return OpenedSource(source: decoded, extraction: extraction, identity: input.identity)
   }
 
   /// Media types that are no audio, whatever they hold: there is no need to look.

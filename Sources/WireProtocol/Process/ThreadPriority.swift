@@ -35,7 +35,7 @@ public enum ThreadPriority {
     setNiceness(niceness, threadID: 0)
   }
 
-  /// Lets all others go before another thread of this process.
+  /// Lets all others go before another thread of this user's.
   ///
   /// - Parameter threadID: the kernel's number of it.
   public static func putLast(threadID: Int32) { _ = setNiceness(19, threadID: threadID) }

@@ -11,6 +11,8 @@
 #include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <spawn.h>
+#include <sys/uio.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -73,6 +75,12 @@ static inline ssize_t antiphon_receive_message(int fd, void *bytes, size_t count
   }
   return received;
 }
+// Whether the other end has gone, without taking anything (recv(2)).
+static inline bool antiphon_is_hung_up(int fd) {
+  char byte;
+  return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *, int);
 static inline int antiphon_eventfd(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
 // Wakes of the calling thread are not delayed to be merged with others (prctl(2)).
 static inline void antiphon_set_exact_wakeups(void) { prctl(PR_SET_TIMERSLACK, 1UL); }

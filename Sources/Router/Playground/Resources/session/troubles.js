@@ -19,6 +19,7 @@ const TROUBLES = {
   source_timeout: ['The place where the track is takes too long to answer.', AGAIN_SOON],
   source_too_large: ['The track is larger than this server allows.', ANOTHER],
   source_crashes_engine: ['This track makes the audio engine fail.', ANOTHER],
+  source_crashes_decoder: ['This track makes the decoder fail.', ANOTHER],
   extraction_failed: ['Nothing to play was found on that page.', 'Open the page in the browser to see whether it still plays there.'],
   extractor_unavailable: ['This server cannot search or look into pages now.', 'Use a link straight to a file, or a track of the library.'],
   not_a_picture: ['The track has a cover of a kind that cannot be shown.', 'It plays all the same.'],

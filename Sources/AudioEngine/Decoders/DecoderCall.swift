@@ -1,0 +1,184 @@
+import WireProtocol
+
+/// Why a decoder process's work ended early.
+enum DecoderFailure: Error {
+  /// The source's fault, or nobody wants it any more.
+  case report(ErrorReport)
+  /// The process died, or was killed because it hung.
+  ///
+  /// - Parameter wasWorking: it worked on this source just then, so that this may be why.
+  case died(wasWorking: Bool)
+}
+
+/// The conversation with a decoder process about one source, on the engine's side. Used by one worker thread.
+final class DecoderCall {
+  enum Event {
+    case opened(SourceFacts)
+    /// It asks whether it may encode. `goOn` follows.
+    case transcodes
+    /// Valid until the next event. Where the turn is over, `goOn` follows.
+    case packets(UnsafeRawBufferPointer, cpuNanoseconds: UInt64, isTurnOver: Bool)
+    case picture([UInt8])
+    case ended
+  }
+
+  /// What a process may take to say anything while it works: before a source is open it asks every 20 ms, and then it
+  /// makes packets. One that has not had the CPU meanwhile has longer.
+  private static let silenceNanoseconds: UInt64 = 5_000_000_000
+  private static let silenceCPUNanoseconds: UInt64 = 3_000_000_000
+  private static let longestSilenceNanoseconds: UInt64 = 30_000_000_000
+  /// How often a waiting worker looks whether it is still wanted.
+  private static let lookMilliseconds: Int32 = 50
+
+  let process: DecoderProcess
+  private let socket: DecoderSocket
+  private let input: any MediaInput
+  /// nil where nobody's sound waits for it.
+  private let permit: HeldPermit?
+  private let pool: DecoderPool
+  /// What was asked for is being done there.
+  private var isWorking = false
+
+  init(
+    _ process: DecoderProcess, _ socket: DecoderSocket, _ input: any MediaInput, _ permit: HeldPermit?,
+    pool: DecoderPool
+  ) {
+    self.process = process
+    self.socket = socket
+    self.input = input
+    self.permit = permit
+    self.pool = pool
+  }
+
+  deinit { pool.end(process) }
+
+  // MARK: Asking
+
+  func begin(_ work: DecoderJob.Work) throws(DecoderFailure) {
+    let message = try receive()
+    guard DecoderMessage(rawValue: message.header.kind) == .began else { throw broken() }
+    permit?.decoderThreadID = Int32(truncatingIfNeeded: message.header.number)
+    let job = DecoderJob(work: work, byteCount: input.byteCount, isSeekable: input.isSeekable)
+    let file = (input as? FileInput)?.descriptor
+    try answer { () throws(DecoderSocket.Gone) in
+      try socket.send(EngineMessage.begin.rawValue, json: job, passing: file)
+    }
+  }
+
+  func order(_ order: ProductionOrder) throws(DecoderFailure) {
+    try answer { () throws(DecoderSocket.Gone) in
+      try socket.send(EngineMessage.order.rawValue, json: order)
+    }
+  }
+
+  func goOn(niceness: Int32 = 0) throws(DecoderFailure) {
+    try answer { () throws(DecoderSocket.Gone) in
+      try socket.send(.init(kind: EngineMessage.goOn.rawValue, flag: 0, number: Int64(niceness)))
+    }
+  }
+
+  func refuse(_ report: ErrorReport) throws(DecoderFailure) {
+    try answer { () throws(DecoderSocket.Gone) in
+      try socket.send(EngineMessage.refused.rawValue, json: report)
+    }
+  }
+
+  /// What it says next; what it reads until then it is given.
+  func next() throws(DecoderFailure) -> Event {
+    while true {
+      let message = try receive()
+      let number = message.header.number
+      switch DecoderMessage(rawValue: message.header.kind) {
+      case .read: try read(byteCount: number)
+      case .seek: try seek(to: number)
+      case .share:
+        permit?.share()
+        try goOn()
+      case .opened: return .opened((try decode(message) as SourceFacts).bounded())
+      case .transcodes: return .transcodes
+      case .packets:
+        let isTurnOver = message.header.flag == TurnPart.isOver
+        isWorking = !isTurnOver
+        return .packets(
+          message.payload, cpuNanoseconds: UInt64(clamping: number), isTurnOver: isTurnOver)
+      case .picture:
+        do { return .picture(try socket.collect(message)) } catch { throw broken() }
+      case .ended: return .ended
+      case .failed: throw .report(try decode(message))
+      case .began, nil: throw broken()
+      }
+    }
+  }
+
+  // MARK: The source's bytes
+
+  private func read(byteCount: Int64) throws(DecoderFailure) {
+    guard (1...Int64(DecoderSocket.maximumPayloadByteCount)).contains(byteCount) else { throw broken() }
+    let outcome = withUnsafeTemporaryAllocation(byteCount: Int(byteCount), alignment: 16) { buffer in
+      Result { () throws(DecoderFailure) in
+        let count: Int
+        do throws(ErrorReport) {
+          count = try input.read(into: buffer)
+        } catch {
+          return try refuse(error)
+        }
+        let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])
+        try answer { () throws(DecoderSocket.Gone) in
+          try socket.send(.init(kind: EngineMessage.bytes.rawValue, flag: 0, number: 0), bytes)
+        }
+      }
+    }
+    try outcome.get()
+  }
+
+  private func seek(to offset: Int64) throws(DecoderFailure) {
+    do throws(ErrorReport) {
+      try input.seek(to: offset)
+    } catch {
+      return try refuse(error)
+    }
+    try goOn()
+  }
+
+  // MARK: Messages
+
+  private func receive() throws(DecoderFailure) -> DecoderSocket.Message {
+    let asked = MonotonicClock.nowNanoseconds
+    var cpuAtFirst: UInt64?
+    while !socket.wait(milliseconds: Self.lookMilliseconds) {
+      guard permit?.isCancelled() != true else { throw .report(.superseded) }
+      let used = process.life.cpuNanoseconds
+      cpuAtFirst = cpuAtFirst ?? used
+      let waited = MonotonicClock.nowNanoseconds - asked
+      if waited > Self.longestSilenceNanoseconds
+        || waited > Self.silenceNanoseconds && used > (cpuAtFirst ?? used) + Self.silenceCPUNanoseconds
+      {
+        process.kill()
+        throw .died(wasWorking: isWorking)
+      }
+    }
+    do {
+      let message = try socket.receive()
+      isWorking = false
+      return message
+    } catch {
+      throw .died(wasWorking: isWorking)
+    }
+  }
+
+  private func decode<Value: Decodable>(_ message: DecoderSocket.Message) throws(DecoderFailure) -> Value {
+    do { return try socket.decode(message) } catch { throw broken() }
+  }
+
+  /// It does not keep to what was agreed: who knows what it has become.
+  func broken() -> DecoderFailure {
+    process.kill()
+    return .died(wasWorking: true)
+  }
+
+  /// From here on it works.
+  private func answer(_ send: () throws(DecoderSocket.Gone) -> Void) throws(DecoderFailure) {
+    do { try send() } catch { throw .died(wasWorking: false) }
+    isWorking = true
+  }
+}

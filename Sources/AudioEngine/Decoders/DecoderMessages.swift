@@ -1,0 +1,164 @@
+import WireProtocol
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// What a decoder process says of a production. The engine believes none of it: what it names is checked.
+enum DecoderMessage: UInt32 {
+  /// It has begun. The number is its thread's.
+  case began = 1
+  /// It wants the source's next bytes, so many.
+  case read
+  /// It goes on reading at an offset.
+  case seek
+  /// The source is open: `SourceFacts`.
+  case opened
+  /// It has worked for a while, and others may want the CPU.
+  case share
+  /// It is to encode from here on.
+  case transcodes
+  /// Packets, each a u16 length and its bytes. The number is the CPU time since the last turn, in nanoseconds.
+  case packets
+  /// Everything was said.
+  case ended
+  /// A picture's bytes.
+  case picture
+  /// An `ErrorReport`.
+  case failed
+}
+
+/// What the engine answers.
+enum EngineMessage: UInt32 {
+  /// What is to be done, `DecoderJob`, and the file where it is one.
+  case begin = 1
+  /// Bytes of the source; none at its end.
+  case bytes
+  /// What was asked for cannot be: an `ErrorReport`.
+  case refused
+  /// What comes first: `ProductionOrder`.
+  case order
+  /// The number is how far behind others its thread is to go, 0 to 19.
+  case goOn
+}
+
+/// A flag of messages whose payload goes on in the next one of the kind.
+enum MessagePart {
+  static let last: UInt32 = 0
+  static let more: UInt32 = 1
+}
+
+/// A flag of `packets`: the decoder waits for its next turn.
+enum TurnPart {
+  static let goesOn: UInt32 = 0
+  static let isOver: UInt32 = 1
+}
+
+/// What a decoder process is to do with a source.
+struct DecoderJob: Codable {
+  enum Work: Codable, Equatable {
+    case production
+    /// To find the cover of what is called so.
+    case picture(name: String)
+  }
+
+  var work: Work
+  /// Of what is read by messages: a file comes with the job.
+  var byteCount: Int64?
+  var isSeekable: Bool
+}
+
+/// Which packets are to be made of an open source.
+struct ProductionOrder: Codable {
+  /// Of the first packet.
+  var startMilliseconds: Int
+  /// How many of the first packets are not delivered: they only bring decoder and encoder to where they stood.
+  var primedPackets: Int
+  var volume: Double
+  var allowsPassthrough: Bool
+  var encoding: EncodingSettings
+  /// nil for the engine's own bit rate.
+  var kilobitsPerSecond: Int?
+}
+
+/// What an open source says of itself.
+struct SourceFacts: Codable {
+  var title: String?
+  var artist: String?
+  var album: String?
+  var chapters: [Chapter]
+  var durationMilliseconds: Int?
+  var isDurationEstimated: Bool
+  var codecName: String
+  var hasPicture: Bool
+  /// Whether its own packets can be sent, as its header says.
+  var fitsPassthrough: Bool
+
+  /// The same within the bounds that an honest decoder keeps.
+  func bounded() -> SourceFacts {
+    var facts = self
+    facts.title = title.flatMap(TagText.bounded)
+    facts.artist = artist.flatMap(TagText.bounded)
+    facts.album = album.flatMap(TagText.bounded)
+    facts.codecName = TagText.bounded(codecName) ?? ""
+    facts.durationMilliseconds = durationMilliseconds.flatMap { UInt32(exactly: $0) }.map(Int.init)
+    facts.chapters = chapters.prefix(WireLimits.maximumChapters).compactMap { chapter in
+      guard UInt32(exactly: chapter.startMilliseconds) != nil else { return nil }
+      return TagText.bounded(chapter.title).map {
+        Chapter(startMilliseconds: chapter.startMilliseconds, title: $0)
+      }
+    }
+    return facts
+  }
+}
+
+extension DecoderSocket {
+  /// What is collected of one payload at most: a picture.
+  private static let maximumLongByteCount = Picture.maximumByteCount
+
+  /// Sends a payload of any length, in pieces.
+  func send(long kind: UInt32, _ bytes: UnsafeRawBufferPointer, passing passed: Int32? = nil) throws(Gone) {
+    var rest = bytes
+    while rest.count > Self.maximumPayloadByteCount {
+      try send(
+        Header(kind: kind, flag: MessagePart.more, number: 0),
+        UnsafeRawBufferPointer(rebasing: rest[..<Self.maximumPayloadByteCount]))
+      rest = UnsafeRawBufferPointer(rebasing: rest[Self.maximumPayloadByteCount...])
+    }
+    try send(Header(kind: kind, flag: MessagePart.last, number: 0), rest, passing: passed)
+  }
+
+  func send(_ kind: UInt32, json value: some Encodable, passing passed: Int32? = nil) throws(Gone) {
+    guard let data = try? JSONEncoder().encode(value) else { throw Gone() }
+    let bytes = Array(data)
+    let result = bytes.withUnsafeBytes { bytes in
+      Result { () throws(Gone) in try send(long: kind, bytes, passing: passed) }
+    }
+    try result.get()
+  }
+
+  /// The whole payload of a message that may go on in the next ones.
+  ///
+  /// - Throws: `Gone` also where it is too long, or another message comes between.
+  func collect(_ first: Message) throws(Gone) -> [UInt8] {
+    var bytes = Array(first.payload)
+    var message = first
+    while message.header.flag == MessagePart.more {
+      message = try receive()
+      guard message.header.kind == first.header.kind, bytes.count <= Self.maximumLongByteCount else {
+        throw Gone()
+      }
+      bytes.append(contentsOf: message.payload)
+    }
+    return bytes
+  }
+
+  /// - Throws: `Gone` where it is something else.
+  func decode<Value: Decodable>(_ first: Message) throws(Gone) -> Value {
+    let bytes = try collect(first)
+    guard let value = try? JSONDecoder().decode(Value.self, from: Data(bytes)) else { throw Gone() }
+    return value
+  }
+}

@@ -1,0 +1,254 @@
+import Dispatch
+import Glibc
+import Logging
+import Synchronization
+import WireProtocol
+
+/// The decoder processes: a few that many productions share, and one each for those that may have killed another.
+package final class DecoderPool: Sendable {
+  /// Processes with one suspect each, beyond which suspects wait.
+  private static let maximumApart = 8
+  /// One that dies before it has run so long is not replaced at once.
+  private static let leastLifeNanoseconds: UInt64 = 1_000_000_000
+  private static let startDelay = DispatchTimeInterval.milliseconds(500)
+  private static let lookMicroseconds: UInt32 = 50_000
+
+  private struct State {
+    /// Those that take further productions, and their productions.
+    var shared: [ObjectIdentifier: DecoderProcess] = [:]
+    var jobs: [ObjectIdentifier: Int] = [:]
+    var apartCount = 0
+    var deaths = 0
+    /// Walls of the cage that the kernel refused.
+    var unguarded: Set<String> = []
+  }
+
+  package struct Statistics: Sendable {
+    package var processes: Int
+    package var deaths: Int
+    package var refusedSources: Int
+    /// Walls that processes are without.
+    package var unguarded: [String]
+  }
+
+  let crashing = CrashingSources()
+  private let count: Int
+  private let logger: Logger
+  private let state = Mutex(State())
+
+  /// - Parameter count: how many processes productions share.
+  package init(count: Int, logger: Logger) {
+    self.count = count
+    self.logger = logger
+  }
+
+  /// Starts the shared processes, so that the first track does not wait for one.
+  package func start() throws(ErrorReport) {
+    for _ in 0..<count { _ = try startShared() }
+  }
+
+  package var statistics: Statistics {
+    let (processes, deaths, unguarded) = state.withLock {
+      ($0.shared.count + $0.apartCount, $0.deaths, $0.unguarded.sorted())
+    }
+    return Statistics(
+      processes: processes, deaths: deaths, refusedSources: crashing.count, unguarded: unguarded)
+  }
+
+  /// Has a process begin with a source.
+  ///
+  /// - Parameters:
+  ///   - permit: of the production; nil for a picture.
+  ///   - isApart: in a process where nothing else is.
+  func call(
+    _ work: DecoderJob.Work, _ input: any MediaInput, _ permit: HeldPermit?, isApart: Bool
+  ) throws(DecoderFailure) -> DecoderCall {
+    do throws(ErrorReport) {
+      while true {
+        let process = try isApart ? startApart(permit) : leastBusy()
+        let (own, other) = try DecoderSocket.pair()
+        let socket = DecoderSocket(descriptor: own, takesDescriptors: false)
+        let isTaken = process.take(other)
+        close(other)
+        let call = DecoderCall(process, socket, input, permit, pool: self)
+        guard isTaken else {
+          remove(process)
+          continue
+        }
+        return call
+      }
+    } catch {
+      throw .report(error)
+    }
+  }
+
+  /// The cover in a file, or nil where there is none.
+  ///
+  /// - Throws: why the file cannot be opened, or that its cover is too large.
+  func picture(of file: FileInput, path: String, _ name: String) throws(ErrorReport) -> [UInt8]? {
+    try crashing.check(.file(path: path))
+    var isApart = false
+    var deaths = 0
+    while true {
+      do throws(DecoderFailure) {
+        let call = try call(.picture(name: name), file, nil, isApart: isApart)
+        try call.begin(.picture(name: name))
+        var picture: [UInt8]?
+        while true {
+          switch try call.next() {
+          case .picture(let bytes): picture = bytes
+          case .ended: return picture
+          default: throw call.broken()
+          }
+        }
+      } catch {
+        let isSuspect = try DecodedSource.isSuspect(error)
+        try DecodedSource.pause(after: &deaths)
+        guard isSuspect else { continue }
+        guard !isApart else { throw crashing.add(.file(path: path)) }
+        isApart = true
+      }
+    }
+  }
+
+  /// A production of a process has ended.
+  func end(_ process: DecoderProcess) {
+    state.withLock { state in
+      let id = ObjectIdentifier(process)
+      state.jobs[id] = state.jobs[id].flatMap { $0 > 1 ? $0 - 1 : nil }
+    }
+  }
+
+  // MARK: Processes
+
+  /// The shared process with the fewest productions, which has one more from here on.
+  private func leastBusy() throws(ErrorReport) -> DecoderProcess {
+    let process = state.withLock { state in
+      let least = state.shared.values.min {
+        state.jobs[ObjectIdentifier($0), default: 0] < state.jobs[ObjectIdentifier($1), default: 0]
+      }
+      if let least { state.jobs[ObjectIdentifier(least), default: 0] += 1 }
+      return least
+    }
+    if let process { return process }
+    let started = try startShared()
+    state.withLock { $0.jobs[ObjectIdentifier(started), default: 0] += 1 }
+    return started
+  }
+
+  private func startShared() throws(ErrorReport) -> DecoderProcess {
+    let process = try DecoderProcess.start(isApart: false)
+    state.withLock { $0.shared[ObjectIdentifier(process)] = process }
+    try watch(process)
+    return process
+  }
+
+  /// Waits for room without a permit.
+  private func startApart(_ permit: HeldPermit?) throws(ErrorReport) -> DecoderProcess {
+    while !enterApart() {
+      guard permit?.isCancelled() != true else { throw .superseded }
+      permit?.pause()
+      usleep(Self.lookMicroseconds)
+    }
+    permit?.acquire()
+    do throws(ErrorReport) {
+      let process = try DecoderProcess.start(isApart: true)
+      try watch(process)
+      return process
+    } catch {
+      state.withLock { $0.apartCount -= 1 }
+      throw error
+    }
+  }
+
+  private func enterApart() -> Bool {
+    state.withLock { state in
+      guard state.apartCount < Self.maximumApart else { return false }
+      state.apartCount += 1
+      return true
+    }
+  }
+
+  private func remove(_ process: DecoderProcess) {
+    state.withLock { $0.shared[ObjectIdentifier(process)] = nil }
+  }
+
+  /// Replaces a process that dies.
+  private func watch(_ process: DecoderProcess) throws(ErrorReport) {
+    let (id, isApart, started) = (process.id, process.isApart, process.startedNanoseconds)
+    // Without the process itself, whose last user closes its control socket.
+    let life = process.life
+    let report = process.report
+    try EngineThread.start(name: "decoder-watch", stackByteCount: 128 << 10) { [self] in
+      note(report.walls())
+      let reason = life.awaitEnd()
+      state.withLock { state in
+        if isApart { state.apartCount -= 1 }
+        if reason != nil { state.deaths += 1 }
+        state.shared = state.shared.filter { $0.value.id != id }
+      }
+      guard let reason else { return }
+      logger.warning(
+        "a decoder process ended \(reason); its productions go on in another", metadata: ["process": "\(id)"])
+      guard !isApart else { return }
+      let isYoung = MonotonicClock.nowNanoseconds < started + Self.leastLifeNanoseconds
+      DispatchQueue.global().asyncAfter(deadline: .now() + (isYoung ? Self.startDelay : .seconds(0))) {
+        self.replace()
+      }
+    }
+  }
+
+  /// Once for each: the next process has the same.
+  private func note(_ walls: [String]) {
+    let new = state.withLock { state in
+      let new = walls.filter { !state.unguarded.contains($0) }
+      state.unguarded.formUnion(new)
+      return new
+    }
+    for wall in new { logger.warning("decoder processes are without a wall of their cage: \(wall)") }
+  }
+
+  private func replace() {
+    guard state.withLock({ $0.shared.count < count }) else { return }
+    do throws(ErrorReport) { _ = try startShared() } catch { logger.error("\(error.message)") }
+  }
+}
+
+/// Addresses whose decoder process died twice while they were read: refused for a while.
+final class CrashingSources: Sendable {
+  private static let refusedNanoseconds: UInt64 = 600_000_000_000
+  private static let maximumCount = 10_000
+
+  private let until = Mutex<[MediaSource: UInt64]>([:])
+
+  var count: Int {
+    let now = MonotonicClock.nowNanoseconds
+    return until.withLock { $0.values.count { $0 > now } }
+  }
+
+  /// - Throws: `source_crashes_decoder`.
+  func check(_ source: MediaSource) throws(ErrorReport) {
+    let now = MonotonicClock.nowNanoseconds
+    guard let end = until.withLock({ $0[source] }), end > now else { return }
+    throw Self.report("it is refused for \((end - now) / 1_000_000_000 + 1) s more")
+  }
+
+  /// It has killed a process that had nothing else to do.
+  func add(_ source: MediaSource) -> ErrorReport {
+    let now = MonotonicClock.nowNanoseconds
+    until.withLock { until in
+      until = until.filter { $0.value > now }
+      if until.count >= Self.maximumCount, let oldest = until.min(by: { $0.value < $1.value }) {
+        until[oldest.key] = nil
+      }
+      until[source] = now + Self.refusedNanoseconds
+    }
+    return Self.report("it is refused for \(Self.refusedNanoseconds / 1_000_000_000) s")
+  }
+
+  private static func report(_ consequence: String) -> ErrorReport {
+    ErrorReport(
+      .sourceCrashesDecoder, "the decoder died twice while the source was read: \(consequence)",
+      hint: "check the file, or play another version of it", stage: .decode)
+  }
+}

@@ -1,0 +1,132 @@
+import CLinux
+import Glibc
+import Synchronization
+import WireProtocol
+
+/// One decoder process, seen from the engine.
+final class DecoderProcess: Sendable {
+  let life: ProcessLife
+  /// Has one production alone, which may have been why another process died.
+  let isApart: Bool
+  var id: pid_t { life.id }
+  let startedNanoseconds = MonotonicClock.nowNanoseconds
+  /// What it says of itself at its start.
+  let report: DecoderReport
+  private let control: Int32
+
+  private init(id: pid_t, control: Int32, isApart: Bool) {
+    life = ProcessLife(id: id)
+    report = DecoderReport(descriptor: fcntl(control, F_DUPFD_CLOEXEC, 0))
+    self.control = control
+    self.isApart = isApart
+  }
+
+  /// What is at its end leaves when its control socket is closed.
+  deinit { close(control) }
+
+  /// Starts one: this executable once more, with nothing of the engine's environment and descriptors.
+  static func start(isApart: Bool) throws(ErrorReport) -> DecoderProcess {
+    let (own, child) = try DecoderSocket.pair()
+    defer { close(child) }
+    var actions = posix_spawn_file_actions_t()
+    posix_spawn_file_actions_init(&actions)
+    defer { posix_spawn_file_actions_destroy(&actions) }
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0)
+    posix_spawn_file_actions_adddup2(&actions, child, DecoderProcessMain.controlDescriptor)
+    posix_spawn_file_actions_addclosefrom_np(&actions, DecoderProcessMain.controlDescriptor + 1)
+    var attributes = posix_spawnattr_t()
+    posix_spawnattr_init(&attributes)
+    defer { posix_spawnattr_destroy(&attributes) }
+    // The engine's threads block signals; a terminal's Ctrl-C is for the engine.
+    var none = sigset_t()
+    sigemptyset(&none)
+    posix_spawnattr_setsigmask(&attributes, &none)
+    posix_spawnattr_setpgroup(&attributes, 0)
+    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP))
+    var id = pid_t()
+    var arguments: [UnsafeMutablePointer<CChar>?] = [
+      strdup("AudioEngine"), strdup(DecoderProcessMain.argument), nil,
+    ]
+    defer { for argument in arguments { free(argument) } }
+    var environment: [UnsafeMutablePointer<CChar>?] = [nil]
+    let status = posix_spawn(&id, "/proc/self/exe", &actions, &attributes, &arguments, &environment)
+    guard status == 0 else {
+      close(own)
+      throw ErrorReport(
+        .internal, "no decoder process can be started: \(errorText(status))",
+        hint: "raise the limit of processes (TasksMax, ulimit -u)", stage: .probe)
+    }
+    return DecoderProcess(id: id, control: own, isApart: isApart)
+  }
+
+  /// Hands it a production's socket.
+  ///
+  /// - Returns: false where it has died.
+  func take(_ descriptor: Int32) -> Bool {
+    var byte: UInt8 = 0
+    let header = DecoderSocket.Header(kind: 0, flag: 0, number: 0)
+    return withUnsafeBytes(of: header) { header in
+      antiphon_send_message(control, header.baseAddress, header.count, &byte, 0, descriptor) == 0
+    }
+  }
+
+  func kill() { life.kill() }
+}
+
+/// What a decoder process says when it has entered its cage.
+final class DecoderReport: Sendable {
+  private let descriptor: Int32
+
+  /// Takes the descriptor over.
+  fileprivate init(descriptor: Int32) { self.descriptor = descriptor }
+
+  /// Blocks until it is said. Called once.
+  ///
+  /// - Returns: the walls that the kernel refused, and why; none where the process has died.
+  func walls() -> [String] {
+    let socket = DecoderSocket(descriptor: descriptor, takesDescriptors: false)
+    guard let message = try? socket.receive() else { return [] }
+    return (try? socket.decode(message) as [String])?.prefix(DecoderCage.Part.allCases.count)
+      .map { String($0.prefix(200)) } ?? []
+  }
+}
+
+/// A child process until it has been waited for: its number is nobody else's so long.
+final class ProcessLife: Sendable {
+  let id: pid_t
+  private let hasEnded = Mutex(false)
+
+  init(id: pid_t) { self.id = id }
+
+  /// What all of its threads have used; 0 once it has ended.
+  var cpuNanoseconds: UInt64 {
+    var clock = clockid_t()
+    var time = timespec()
+    guard clock_getcpuclockid(id, &clock) == 0, clock_gettime(clock, &time) == 0 else { return 0 }
+    return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+  }
+
+  func kill() {
+    hasEnded.withLock { hasEnded in
+      if !hasEnded { _ = Glibc.kill(id, SIGKILL) }
+    }
+  }
+
+  /// Blocks until it has ended.
+  ///
+  /// - Returns: how, in words; nil where it left by itself.
+  func awaitEnd() -> String? {
+    var information = siginfo_t()
+    while waitid(P_PID, id_t(id), &information, WEXITED | WNOWAIT) < 0, errno == EINTR {}
+    var status: Int32 = 0
+    hasEnded.withLock { hasEnded in
+      hasEnded = true
+      while waitpid(id, &status, 0) < 0, errno == EINTR {}
+    }
+    let signal = status & 0x7F
+    if signal != 0 { return "by signal \(signal) (\(String(cString: strsignal(signal))))" }
+    let code = status >> 8 & 0xFF
+    return code == 0 ? nil : "with status \(code)"
+  }
+}

@@ -1,0 +1,132 @@
+"""Processes in which media is parsed: one that dies is replaced, and nobody hears it."""
+
+import asyncio
+import contextlib
+import os
+import random
+import signal
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from analysis import assert_unbroken_tone
+from client import listen, request
+from hearing import until
+from inbox import assert_unbroken
+from media import FLAC, tone_clip
+from opus import FRAME, decode
+from processes import Antiphon
+from signals import AMPLITUDE
+
+FREQUENCIES = (440, 620, 860, 1_200)
+TONES = {frequency: tone_clip(frequency, 60, FLAC, 44_100) for frequency in FREQUENCIES}
+#: Packets until an encoder has settled.
+ONSET = 5
+SHORT = tone_clip(700, 3, FLAC)
+KILLS = 60
+SEED = 14
+
+
+@pytest.fixture
+def antiphon(tmp_path, media):
+    media.make(*TONES.values(), SHORT)
+    # Little is read ahead, so that all are produced all the time.
+    options = ("--cache-bytes", "0", "--read-ahead-ms", "3000")
+    with Antiphon(tmp_path, media.root, engine_options=options, allow=("127.0.0.1/32",)) as running:
+        yield running
+
+
+def decoders(engine: int) -> list[int]:
+    """The engine's decoder processes."""
+    found = []
+    for task in Path(f"/proc/{engine}/task").iterdir():
+        with contextlib.suppress(OSError):
+            for child in (task / "children").read_text().split():
+                if b"\0decoder\0" in Path(f"/proc/{child}/cmdline").read_bytes():
+                    found.append(int(child))
+    return found
+
+
+async def figures(antiphon) -> dict:
+    return (await request("GET", f"{antiphon.engine.url}/health")).body["decoders"]
+
+
+async def test_there_are_a_few_in_a_whole_cage(antiphon):
+    decoding = await figures(antiphon)
+    walls = decoding.pop("unguarded")
+    assert all(wall.startswith("landlock") for wall in walls), f"only Landlock may be missing in a kernel: {walls}"
+    assert decoding == {"processes": os.cpu_count() + 1, "deaths": 0}
+    assert len(decoders(antiphon.engine.pid)) == os.cpu_count() + 1
+
+
+async def test_killed_at_random_moments_and_nobody_hears_it(antiphon, new_session):
+    dice = random.Random(SEED)
+    async with contextlib.AsyncExitStack() as stack:
+        listeners = []
+        for frequency in FREQUENCIES:
+            for start in (0, 1_000):
+                listener = await stack.enter_async_context(listen(antiphon.router.url, new_session()))
+                await listener.play(TONES[frequency].url, start_ms=start)
+                listeners.append((frequency, listener))
+        for _ in range(KILLS):
+            await asyncio.sleep(dice.uniform(0.02, 0.3))
+            with contextlib.suppress(ProcessLookupError, IndexError):
+                os.kill(dice.choice(decoders(antiphon.engine.pid)), dice.choice((signal.SIGKILL, signal.SIGSEGV)))
+        await asyncio.sleep(4)
+        for frequency, listener in listeners:
+            packets = listener.packets()
+            assert len(packets) > 500, (frequency, listener.events()[-3:])
+            assert_unbroken(packets, f"the {frequency} Hz listener")
+            sound = decode(packet.audio for packet in packets)[ONSET * FRAME :, 0]
+            assert_unbroken_tone(sound, frequency, AMPLITUDE, f"the {frequency} Hz listener")
+    assert (await figures(antiphon))["deaths"] >= KILLS // 2
+    assert antiphon.engine.is_running
+
+
+async def test_a_source_that_kills_twice_is_refused_and_others_play(antiphon, media, new_session):
+    """Whichever process has its bytes is killed, as a hole in libav would."""
+    sound = media.bytes(SHORT)
+    asked, given = asyncio.Queue(), asyncio.Queue()
+
+    async def serve(question: web.Request) -> web.StreamResponse:
+        answer = web.StreamResponse(headers={"Content-Length": str(len(sound)), "Content-Type": "audio/flac"})
+        await answer.prepare(question)
+        asked.put_nowait(True)
+        await given.get()
+        await answer.write(sound)
+        return answer
+
+    server = TestServer(web.Application())
+    server.app.router.add_get("/killer.flac", serve)
+    async with server:
+        url = str(server.make_url("/killer.flac"))
+
+        def play():
+            return request("POST", f"{antiphon.engine.url}/session/{new_session()}/play", {"url": url})
+
+        playing = asyncio.create_task(play())
+        for _ in range(2):
+            await asyncio.wait_for(asked.get(), 10)
+            # By now a process waits for the bytes. It gets them when it can do nothing with them any more.
+            await asyncio.sleep(0.5)
+            pids = decoders(antiphon.engine.pid)
+            for pid in pids:
+                os.kill(pid, signal.SIGSTOP)
+            given.put_nowait(True)
+            await asyncio.sleep(0.5)
+            for pid in pids:
+                os.kill(pid, signal.SIGKILL)
+        answer = await asyncio.wait_for(playing, 10)
+        assert (answer.status, answer.code) == (422, "source_crashes_decoder"), answer
+        again = await play()
+        assert again.code == "source_crashes_decoder" and "more" in again.body["message"], again
+    other = await request("POST", f"{antiphon.engine.url}/session/{new_session()}/play", {"url": SHORT.url})
+    assert other.status == 200, other
+
+
+async def test_they_end_with_the_engine(antiphon):
+    pids = decoders(antiphon.engine.pid)
+    antiphon.engine.kill()
+    await until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids), "the decoders end")
