@@ -13,7 +13,7 @@ from antiphon_client import SILENCE
 
 from client import OPUS, listen
 from discord_bot import GLIDES, OTHER, SONG, Stage, assert_plays, assert_rtp, sound, stages, until
-from fake_discord import FakeDiscord
+from fake_discord import FakeDiscord, RtpPacket
 
 pytestmark = pytest.mark.usefixtures("songs")
 
@@ -30,6 +30,7 @@ async def test_packets_arrive_unaltered_and_in_time(antiphon, stage):
 
     assert_rtp(packets, "of the song")
     music = sound(packets)
+    assert all(packet.is_encrypted for packet in music), "some are not encrypted end to end"
     places = [original.get(packet.opus) for packet in music]
     assert None not in places, f"packet {places.index(None)} is none of the session's"
     steps = [after - before for before, after in pairwise(places)]
@@ -40,6 +41,30 @@ async def test_packets_arrive_unaltered_and_in_time(antiphon, stage):
     assert 18 < np.median(gaps) < 22, f"{np.median(gaps):.1f} ms apart"
     assert 19.5 < np.mean(gaps) < 20.5, f"{np.mean(gaps):.2f} ms apart in the mean"
     assert np.percentile(gaps, 90) < 60, np.percentile(gaps, [50, 90, 99, 100])
+
+
+async def test_people_come_and_go_while_music_plays(antiphon, stage):
+    """Each time the keys of the end-to-end encryption change; nobody hears it, and who comes hears the same."""
+    async with listen(antiphon.router.url, stage.session, OPUS, buffer_ms=0) as listener:
+        await stage.ask("play", query=GLIDES.url)
+        await stage.voice.wait_connected()
+        begun, call = stage.voice.mark(), stage.voice.call
+        before, listeners = call.unheard, []
+        for channel in ("Music", None, "Music"):
+            executed = call.executed
+            stage.move("ben", channel)
+            await stage.voice.wait(lambda: call.executed > executed, "other keys")
+            if channel:
+                listeners.append(call.listener(stage.member("ben").user))
+            await stage.hear(50)
+        packets = stage.voice.packets(begun)
+        original = {packet.audio for packet in listener.packets()}
+    assert_rtp(packets, "over the changes")
+    assert call.unheard == before, "some were encrypted for others"
+    music = sound(packets)
+    assert all(packet.is_encrypted and packet.opus in original for packet in music)
+    for listener in listeners:
+        assert [opus for opus in listener.heard if opus != SILENCE][:50] in _runs(music, 50), "ben hears something else"
 
 
 async def test_two_guilds_hear_their_own(antiphon, tmp_path):
@@ -125,6 +150,12 @@ async def test_a_token_for_the_router(guarded, tmp_path, mint):
         file.write_text(mint.token("*", "control"))
         await stage.ask("play", query=SONG.url)
         assert_plays(await stage.hear(75), 440)
+
+
+def _runs(packets: list[RtpPacket], count: int) -> list[list[bytes]]:
+    """Every so many packets in a row."""
+    opus = [packet.opus for packet in packets]
+    return [opus[begin : begin + count] for begin in range(len(opus) - count + 1)]
 
 
 async def _terminate(stage: Stage) -> tuple[int, float]:

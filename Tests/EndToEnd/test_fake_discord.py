@@ -3,7 +3,6 @@
 import asyncio
 import os
 import statistics
-from collections.abc import Iterable
 from itertools import pairwise
 
 import discord
@@ -11,40 +10,9 @@ import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from discord.gateway import DiscordVoiceWebSocket
 
-from fake_discord import FakeDiscord, Guild, Permission, VoiceConnection
-from fake_discord.in_process import Client, logged_in
+from fake_discord import FakeDiscord, Permission
+from fake_discord.in_process import SILENCE, Client, Prepared, join, logged_in, numbered
 from fake_discord.rtp import decrypt
-
-#: The silence that discord.py sends when it stops.
-SILENCE = b"\xf8\xff\xfe"
-
-
-class Prepared(discord.AudioSource):
-    """Plays packets that are Opus already; every one is another."""
-
-    def __init__(self, packets: Iterable[bytes]) -> None:
-        self._packets = iter(packets)
-
-    def is_opus(self) -> bool:
-        return True
-
-    def read(self) -> bytes:
-        return next(self._packets, b"")
-
-
-def numbered(count: int, mark: int = 0) -> list[bytes]:
-    """Opus packets, by their first byte (20 ms of stereo), that differ in all that follows."""
-    return [b"\xfc" + bytes([mark]) + index.to_bytes(2, "big") * (20 + index % 60) for index in range(count)]
-
-
-async def join(
-    fake: FakeDiscord, client: Client, guild: Guild, *, reconnect: bool = True
-) -> tuple[discord.VoiceClient, VoiceConnection]:
-    channel = client.get_channel(guild.channel("Music").id)
-    assert isinstance(channel, discord.VoiceChannel)
-    speaker = await channel.connect(timeout=15, reconnect=reconnect)
-    await fake.voice(guild).wait_connected()
-    return speaker, fake.voice(guild)
 
 
 async def test_plays(fake: FakeDiscord):
@@ -260,12 +228,15 @@ async def test_violations_fail_the_test():
 
 #: A bot of its own process, which knows nothing of any test.
 BOT = """
-import discord, os
+import asyncio, discord, os
 client = discord.Client(intents=discord.Intents.default())
 
 @client.event
 async def on_ready():
     speaker = await client.guilds[0].voice_channels[0].connect()
+    # What is sent before, nobody hears.
+    while not speaker.voice_privacy_code:
+        await asyncio.sleep(0.01)
     speaker.send_audio_packet(b"sound", encode=False)
 
 client.run(os.environ["BOT_TOKEN"])

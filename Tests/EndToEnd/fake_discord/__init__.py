@@ -1,5 +1,8 @@
 """A fake Discord for the tests: the REST API and the gateway (version 10), the voice gateway (version 8) and UDP.
 
+Calls are encrypted end to end (DAVE): who sits in the bot's voice channel is a member of its group, as is an ear that
+no test sees. What it decrypts is what tests get to see.
+
 The bot under test is the real one with the real discord.py; it is only told other addresses.
 
     async with FakeDiscord() as fake:
@@ -25,6 +28,7 @@ The bot under test is the real one with the real discord.py; it is only told oth
         fake.change_voice_server(guild)            # 4014 and a new VOICE_SERVER_UPDATE
         fake.drop_gateway(resume=False)
         fake.kick_voice(guild)                     # or fake.move_user(guild, guild.bot, channel)
+        voice.call.downgrade()                     # upgrade(), damages_next = True, bot_is_quickest = True
 
 The fixture `fake` (conftest.py) is one of a test's own; `fake_discord.in_process.logged_in` is a client for it.
 Leaving the `async with` block fails if the bot broke a rule of Discord's (`fake.violations`).

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 
 import aiohttp
 import discord
@@ -10,8 +10,13 @@ from discord import app_commands
 
 from inbox import PATIENCE_SECONDS
 
+from .guilds import Guild
 from .launch import point_at
 from .server import FakeDiscord
+from .voice_connection import VoiceConnection
+
+#: The silence that discord.py sends when it stops.
+SILENCE = b"\xf8\xff\xfe"
 
 
 class Client(discord.Client):
@@ -40,3 +45,31 @@ async def logged_in(fake: FakeDiscord) -> AsyncIterator[Client]:
         yield client
         await client.close()
         await running
+
+
+class Prepared(discord.AudioSource):
+    """Plays packets that are Opus already; every one is another."""
+
+    def __init__(self, packets: Iterable[bytes]) -> None:
+        self._packets = iter(packets)
+
+    def is_opus(self) -> bool:
+        return True
+
+    def read(self) -> bytes:
+        return next(self._packets, b"")
+
+
+def numbered(count: int, mark: int = 0) -> list[bytes]:
+    """Opus packets, by their first byte (20 ms of stereo), that differ in all that follows."""
+    return [b"\xfc" + bytes([mark]) + index.to_bytes(2, "big") * (20 + index % 60) for index in range(count)]
+
+
+async def join(
+    fake: FakeDiscord, client: Client, guild: Guild, *, reconnect: bool = True
+) -> tuple[discord.VoiceClient, VoiceConnection]:
+    channel = client.get_channel(guild.channel("Music").id)
+    assert isinstance(channel, discord.VoiceChannel)
+    speaker = await channel.connect(timeout=15, reconnect=reconnect)
+    await fake.voice(guild).wait_connected()
+    return speaker, fake.voice(guild)

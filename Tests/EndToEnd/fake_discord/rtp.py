@@ -19,13 +19,17 @@ MODES = ("aead_aes256_gcm_rtpsize", "aead_xchacha20_poly1305_rtpsize")
 
 @dataclass(frozen=True)
 class RtpPacket:
-    """One voice packet. `arrived_ns` is on the monotonic clock, by the kernel's word."""
+    """One voice packet. `arrived_ns` is on the monotonic clock, by the kernel's word.
+
+    `opus` is what a person's client plays: behind both encryptions, if it was encrypted end to end.
+    """
 
     sequence: int
     timestamp: int
     ssrc: int
     arrived_ns: int
     opus: bytes
+    is_encrypted: bool = False
 
 
 def ssrc_of(datagram: bytes) -> int | None:

@@ -4,8 +4,9 @@ import asyncio
 import secrets
 from typing import TYPE_CHECKING, Any
 
+from .dave import VERSION, Call
 from .gateway import INTENT_VOICE_STATES
-from .guilds import Channel, ChannelType, Guild, Member, Permission, VoiceState
+from .guilds import Channel, ChannelType, Guild, Member, Permission, User, VoiceState
 from .voice_connection import VoiceConnection
 from .voice_gateway import VoiceGateway
 from .voice_session import VoiceSession
@@ -29,6 +30,10 @@ class VoiceServer:
         #: Cleared, it lets every handshake wait for its READY.
         self.answers = asyncio.Event()
         self.answers.set()
+        #: What new calls are encrypted with, end to end: 0 is nothing.
+        self.dave_version = VERSION
+        #: Listens in every call, and is seen in none: people come and go, and the tests hear all.
+        self.ear = User("ear")
         self._connections: dict[int, VoiceConnection] = {}
         self._by_ssrc: dict[int, VoiceConnection] = {}
         self._next_ssrc = secrets.randbelow(1 << 30)
@@ -70,13 +75,15 @@ class VoiceServer:
 
     def place(self, guild: Guild, member: Member, channel: Channel | None, **mutes: bool) -> None:
         """Puts somebody into a channel, or out of all, and tells the bot."""
-        state = guild.voice_states.pop(member.id, None)
+        state = known = guild.voice_states.pop(member.id, None)
         if state is None:
             if channel is None:
                 return
             state = VoiceState(guild.id, member, channel)
             if member is guild.bot and self._fake.gateway.session is not None:
                 state.session_id = self._fake.gateway.session.id
+        if member is not guild.bot:
+            self._tell_call(guild, member.user, state.channel if known else None, channel)
         state.channel = channel
         for name, value in mutes.items():
             setattr(state, name, value)
@@ -84,6 +91,15 @@ class VoiceServer:
             guild.voice_states[member.id] = state
         self._fake.gateway.dispatch("VOICE_STATE_UPDATE", state.payload(), INTENT_VOICE_STATES)
         self._fake.bell.ring()
+
+    def _tell_call(self, guild: Guild, user: User, before: Channel | None, after: Channel | None) -> None:
+        """Who sits in the bot's channel is in its call."""
+        session = self.connection(guild).session
+        if session is None or before is after:
+            return
+        for channel, tell in ((before, session.call.leave), (after, session.call.join)):
+            if channel is not None and channel.id == session.call.channel_id:
+                tell(user)
 
     def move_bot(self, guild: Guild, channel: Channel | None) -> None:
         """As a moderator does it: to another channel, or out."""
@@ -118,6 +134,9 @@ class VoiceServer:
         self._next_ssrc += 1
         state = guild.voice_states[guild.bot.id]
         session = VoiceSession(secrets.token_hex(8), state.session_id, self._next_ssrc)
+        people = [each.member.user for each in guild.voice_states.values() if each.channel is state.channel]
+        people = [self.ear, *(user for user in people if user is not self._fake.bot)]
+        session.call = Call(session, state.channel.id, self._fake.bot, people, self.violations, self.dave_version)
         connection = self.connection(guild)
         connection.session = session
         self._by_ssrc[session.ssrc] = connection

@@ -10,6 +10,7 @@ from typing import Any
 from inbox import PATIENCE_SECONDS
 
 from .bell import Bell
+from .dave import Call
 from .guilds import Channel, Guild
 from .rtp import RtpPacket
 from .voice_session import VoiceSession
@@ -56,8 +57,15 @@ class VoiceConnection:
 
     @property
     def connected(self) -> bool:
-        """Whether the bot has a key and an open WebSocket: sound could come."""
-        return self.session is not None and self.session.key is not None and self.session.socket is not None
+        """Whether the bot has its keys and an open WebSocket: what it sends is heard."""
+        session = self.session
+        return session is not None and session.key is not None and session.socket is not None and self.call.is_admitted
+
+    @property
+    def call(self) -> Call:
+        """The end-to-end encryption that is in force."""
+        assert self.session is not None, f"the bot is in no call: {self}"
+        return self.session.call
 
     @property
     def is_speaking(self) -> bool:

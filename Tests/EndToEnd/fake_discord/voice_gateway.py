@@ -1,8 +1,7 @@
-"""The voice gateway, version 8: the handshake for a key, and who speaks."""
+"""The voice gateway, version 8: the handshake for a key, who speaks, and what the bot says of its encryption."""
 
 import asyncio
 import json
-from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import WSMsgType, web
@@ -11,7 +10,7 @@ from .bell import Bell
 from .guilds import User
 from .rtp import MODES
 from .voice_connection import Speaking, VoiceConnection
-from .voice_session import VoiceSession
+from .voice_session import Op, VoiceSession
 
 if TYPE_CHECKING:
     from .voice import VoiceServer
@@ -20,19 +19,6 @@ HEARTBEAT_INTERVAL_MS = 13_750
 
 #: A close code of the tests': the connection is cut without a goodbye, and the client sees 1006.
 ABORT = 1006
-
-
-class Op(IntEnum):
-    IDENTIFY = 0
-    SELECT_PROTOCOL = 1
-    READY = 2
-    HEARTBEAT = 3
-    SESSION_DESCRIPTION = 4
-    SPEAKING = 5
-    HEARTBEAT_ACK = 6
-    RESUME = 7
-    HELLO = 8
-    RESUMED = 9
 
 
 class _Refused(Exception):
@@ -73,10 +59,11 @@ class VoiceGateway:
                 raise _Refused(4012, f"connected with {dict(request.query)}, not version 8")
             await conversation.send({"op": Op.HELLO, "d": {"v": 8, "heartbeat_interval": HEARTBEAT_INTERVAL_MS}})
             async for message in socket:
-                if message.type != WSMsgType.TEXT:
-                    raise _Refused(4002, "sent a binary message; end-to-end encryption was not agreed on")
                 try:
-                    await conversation.receive(json.loads(message.data))
+                    if message.type == WSMsgType.BINARY:
+                        conversation.receive_binary(message.data)
+                    else:
+                        await conversation.receive(json.loads(message.data))
                 except (KeyError, TypeError, ValueError) as error:
                     raise _Refused(4002, f"the fake cannot read {message.data!r}: {error!r}") from error
                 self._bell.ring()
@@ -89,6 +76,7 @@ class VoiceGateway:
         finally:
             if conversation.session is not None and conversation.session.socket is socket:
                 conversation.session.socket = None
+            conversation.end()
             self._bell.ring()
         return socket
 
@@ -105,6 +93,11 @@ class _Conversation:
         self._request = request
         self._connection: VoiceConnection | None = None
         self.session: VoiceSession | None = None
+        self._forwarding: asyncio.Task[None] | None = None
+
+    def end(self) -> None:
+        if self._forwarding is not None:
+            self._forwarding.cancel()
 
     async def send(self, message: dict[str, Any]) -> None:
         await self._socket.send_str(json.dumps(message))
@@ -120,11 +113,26 @@ class _Conversation:
         elif self.session is None or self._connection is None:
             raise _Refused(4003, f"sent op {op} before it identified")
         elif op == Op.SELECT_PROTOCOL:
-            await self._select(data, self.session, self._connection)
+            self._select(data, self.session, self._connection)
         elif op == Op.SPEAKING:
             self._speaking(data, self.session, self._connection)
+        elif op == Op.TRANSITION_READY:
+            self.session.call.receive_ready(data["transition_id"])
+        elif op == Op.MLS_INVALID_COMMIT_WELCOME:
+            self.session.call.receive_invalid(data["transition_id"])
         else:
             raise _Refused(4001, f"sent op {op}, which the fake does not know")
+
+    def receive_binary(self, message: bytes) -> None:
+        if self.session is None or self.session.call.version == 0:
+            raise _Refused(4002, "sent a binary message; end-to-end encryption was not agreed on")
+        op, data = message[0], message[1:]
+        if op == Op.MLS_KEY_PACKAGE:
+            self.session.call.receive_key_package(data)
+        elif op == Op.MLS_COMMIT_WELCOME:
+            self.session.call.receive_commit(data)
+        else:
+            raise _Refused(4001, f"sent a binary op {op}, which the fake does not know")
 
     def _admitted(self, data: dict[str, Any]) -> tuple[VoiceConnection, VoiceSession]:
         """The session that the token is for. An old token is not the client's fault: news may be on their way."""
@@ -140,6 +148,10 @@ class _Conversation:
         self._connection, self.session = connection, session
         session.socket, session.request = self._socket, self._request
 
+    def _forward(self, session: VoiceSession, acknowledged: int) -> None:
+        """From now on, what is posted to the session comes here."""
+        self._forwarding = asyncio.create_task(session.forward_all(self._socket, acknowledged))
+
     async def _identify(self, data: dict[str, Any]) -> None:
         if self.session is not None:
             raise _Refused(4005, "identified twice")
@@ -149,6 +161,7 @@ class _Conversation:
             raise _Refused(4017, "cannot encrypt end to end, without which Discord lets nobody in since March 2026")
         connection, session = self._admitted(data)
         self._bind(connection, session)
+        self._forward(session, session.sequence)
         self._server.bell.ring()
         await self._server.answers.wait()
         ready = {
@@ -158,7 +171,7 @@ class _Conversation:
             "modes": list(MODES),
             "experiments": [],
         }
-        await self.send(session.numbered(Op.READY, ready))
+        session.post(Op.READY, ready)
 
     async def _resume(self, data: dict[str, Any]) -> None:
         if self.session is not None:
@@ -168,10 +181,9 @@ class _Conversation:
             raise _Refused(4006)
         self._bind(connection, session)
         connection.resumes += 1
-        for message in session.sent:
-            if message["seq"] > data["seq_ack"]:
-                await self.send(message)
+        acknowledged = await session.forward(self._socket, data["seq_ack"])
         await self.send({"op": Op.RESUMED, "d": None})
+        self._forward(session, acknowledged)
 
     async def _heartbeat(self, data: dict[str, Any]) -> None:
         last = self.session.sequence if self.session else -1
@@ -179,7 +191,7 @@ class _Conversation:
             self._server.violations.record(f"voice gateway: acknowledged {data['seq_ack']}, and {last} was the last")
         await self.send({"op": Op.HEARTBEAT_ACK, "d": {"t": data["t"]}})
 
-    async def _select(self, data: dict[str, Any], session: VoiceSession, connection: VoiceConnection) -> None:
+    def _select(self, data: dict[str, Any], session: VoiceSession, connection: VoiceConnection) -> None:
         wanted = data["data"]
         if data["protocol"] != "udp":
             raise _Refused(4012, f"selected protocol {data['protocol']}")
@@ -193,11 +205,11 @@ class _Conversation:
             "audio_codec": "opus",
             "video_codec": "H264",
             "media_session_id": session.token,
-            # No end-to-end encryption: as in a call with somebody whose client has none.
-            "dave_protocol_version": 0,
+            "dave_protocol_version": session.call.version,
         }
         connection.handshakes += 1
-        await self.send(session.numbered(Op.SESSION_DESCRIPTION, description))
+        session.post(Op.SESSION_DESCRIPTION, description)
+        session.call.greet()
 
     def _speaking(self, data: dict[str, Any], session: VoiceSession, connection: VoiceConnection) -> None:
         if data["ssrc"] != session.ssrc:

@@ -4,6 +4,7 @@ import asyncio
 import socket
 import struct
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .rtp import decrypt, nonce_of, receiver_report, ssrc_of
@@ -88,7 +89,9 @@ class VoiceSocket:
         if nonce <= session.last_nonce:
             self._server.violations.record(f"voice: nonce {nonce} after {session.last_nonce} with the same key")
         session.last_nonce = nonce
-        connection.put(packet)
+        opus = session.call.hear(packet.opus)
+        if opus is not None:
+            connection.put(replace(packet, opus=opus, is_encrypted=opus != packet.opus))
         if session.packets % PACKETS_A_REPORT == 0:
             # discord.py's socket thread counts on traffic: without any it holds on to an old socket for 30 s.
             report = receiver_report(packet, mode, key, session.packets)
