@@ -1,5 +1,6 @@
 """antiphon_client's jitter buffer, by a clock that is computed: nothing here waits."""
 
+import math
 import random
 import struct
 import sys
@@ -16,6 +17,14 @@ PACKET_MS = 20.0
 
 def packet(number: int) -> bytes:
     return struct.pack(">I", number)
+
+
+class Simulated(PacketBuffer):
+    """A buffer with a clock of its own, which `run` sets."""
+
+    def __init__(self) -> None:
+        self.now_ms = 0.0
+        super().__init__(clock=lambda: self.now_ms / 1_000)
 
 
 @dataclass
@@ -38,7 +47,7 @@ class Played:
 
 
 def run(
-    buffer: PacketBuffer, arrivals: Iterable[float], *, until: float, begin: float = 10.0, period: float = PACKET_MS
+    buffer: Simulated, arrivals: Iterable[float], *, until: float, begin: float = 10.0, period: float = PACKET_MS
 ) -> Played:
     """Puts packet n in at the nth arrival and takes one every period, all in milliseconds."""
     played = Played()
@@ -47,9 +56,11 @@ def run(
     for tick in range(int((until - begin) / period)):
         now = begin + tick * period
         while next_put < len(waiting) and waiting[next_put][1] <= now:
+            buffer.now_ms = waiting[next_put][1]
             buffer.put(packet(waiting[next_put][0]))
             played.most_waiting = max(played.most_waiting, len(buffer))
             next_put += 1
+        buffer.now_ms = now
         taken = buffer.take()
         if taken == SILENCE:
             played.silences.append(now)
@@ -57,10 +68,10 @@ def run(
             played.packets.append((now, struct.unpack(">I", taken)[0]))
     counters = buffer.counters
     assert counters.received == next_put == counters.played + counters.dropped + len(buffer), counters
-    assert counters.played == len(played.packets) and counters.starved + counters.silent == len(played.silences), (
-        counters
-    )
-    assert played.numbers == sorted(set(played.numbers)), "the packets are out of order, or one came twice"
+    assert counters.played + counters.repeated == len(played.packets), counters
+    assert counters.starved + counters.silent == len(played.silences), counters
+    assert played.numbers == sorted(played.numbers), "the packets are out of order"
+    assert len(played.numbers) - len(set(played.numbers)) == counters.repeated, "one came twice"
     return played
 
 
@@ -69,7 +80,7 @@ def steady(seconds: float, period: float = PACKET_MS) -> list[float]:
 
 
 def test_a_steady_stream_is_played_whole_with_100_ms_of_delay():
-    buffer = PacketBuffer()
+    buffer = Simulated()
     played = run(buffer, steady(600), until=600_000)
     assert len(played.silences) == TARGET_PACKETS - 1 == buffer.counters.silent, buffer.counters
     assert played.numbers == list(range(len(played.numbers))), buffer.counters
@@ -79,7 +90,7 @@ def test_a_steady_stream_is_played_whole_with_100_ms_of_delay():
 
 def test_a_full_start_is_heard_at_once():
     """What the Router sends on joining fills the buffer."""
-    buffer = PacketBuffer()
+    buffer = Simulated()
     played = run(buffer, [max(0.0, arrival - 100) for arrival in steady(20)], until=19_800)
     assert not played.silences and buffer.counters.dropped == 0, buffer.counters
 
@@ -90,7 +101,7 @@ def test_jitter_is_not_heard(seed):
     late = [arrival + dice.uniform(0, 70) for arrival in steady(120)]
     # TCP keeps the order.
     arrivals = [max(late[: number + 1][-20:]) for number in range(len(late))]
-    buffer = PacketBuffer()
+    buffer = Simulated()
     played = run(buffer, arrivals, until=119_000)
     assert buffer.counters.starved == buffer.counters.dropped == 0, buffer.counters
     assert max(played.delays_ms()) <= 100 + 70 + PACKET_MS, max(played.delays_ms())
@@ -98,7 +109,7 @@ def test_jitter_is_not_heard(seed):
 
 def test_more_jitter_than_the_target_is_survived_in_the_end():
     """Every second the network stands still for 160 ms: more than was waiting. The delay grows to what is needed."""
-    buffer = PacketBuffer()
+    buffer = Simulated()
     arrivals = [arrival + max(0, 160 - arrival % 1_000) if arrival >= 1_000 else arrival for arrival in steady(300)]
     played = run(buffer, arrivals, until=299_000)
     assert buffer.counters.starved <= 10 and max(played.silences) < 10_000, (buffer.counters, played.silences)
@@ -110,7 +121,7 @@ def test_a_slow_voice_thread_does_not_fall_behind(parts_per_million):
     """For an hour the engine sends a little faster than Discord's thread takes."""
     hours = 1 if parts_per_million < 1_000 else 0.3
     period = PACKET_MS * (1 + parts_per_million / 1e6)
-    buffer = PacketBuffer()
+    buffer = Simulated()
     played = run(buffer, steady(hours * 3_600), until=hours * 3_600_000 - 1_000, period=period)
     delays = played.delays_ms()
     assert max(delays) <= (TARGET_PACKETS + 3) * PACKET_MS, f"{max(delays)} ms"
@@ -124,22 +135,79 @@ def test_a_slow_voice_thread_does_not_fall_behind(parts_per_million):
 
 
 @pytest.mark.parametrize("parts_per_million", [100, 2_000])
-def test_a_fast_voice_thread_starves_seldom_and_loses_nothing(parts_per_million):
+def test_a_fast_voice_thread_loses_nothing(parts_per_million):
     hours = 1 if parts_per_million < 1_000 else 0.3
     period = PACKET_MS * (1 - parts_per_million / 1e6)
-    buffer = PacketBuffer()
+    buffer = Simulated()
     played = run(buffer, steady(hours * 3_600), until=hours * 3_600_000, period=period)
     counters = buffer.counters
-    assert counters.dropped == 0 and played.numbers == list(range(len(played.numbers))), counters
-    # Each time as many are waited for as the next hours of drift use up.
+    assert counters.dropped == 0 and sorted(set(played.numbers)) == list(range(played.numbers[-1] + 1)), counters
     missing = hours * 180_000 * parts_per_million / 1e6
-    assert missing - TARGET_PACKETS - 1 <= counters.starved <= missing + TARGET_PACKETS + 1, (counters, missing)
+    made_up = counters.repeated + counters.starved
+    assert missing - TARGET_PACKETS - 1 <= made_up <= missing + TARGET_PACKETS + 1, (counters, missing)
+    # Quartz is never off by more than 1,000 ppm: clocks that are run empty sometimes.
+    assert (counters.starved > 0) == (parts_per_million > 1_000), counters
     assert max(played.delays_ms()) <= (TARGET_PACKETS + 1) * PACKET_MS, max(played.delays_ms())
+
+
+def jittery(hours: float, seed: int, most_ms: float) -> list[float]:
+    """A stream whose packets are up to so late, and never overtake another, as TCP keeps the order."""
+    dice, arrivals = random.Random(seed), [0.0]
+    for number in range(1, int(hours * 180_000)):
+        arrivals.append(max(arrivals[-1], number * PACKET_MS + dice.uniform(0, most_ms)))
+    return arrivals
+
+
+@pytest.mark.parametrize("most_ms", [0, 60], ids=["even", "jittery"])
+@pytest.mark.parametrize("parts_per_million", [-100, 100], ids=["fast", "slow"])
+def test_drift_costs_one_packet_in_minutes(parts_per_million, most_ms):
+    """Three hours with a thread that takes 100 ppm too fast, or too slowly: 54 packets, one at a time."""
+    hours, period = 3, PACKET_MS * (1 + parts_per_million / 1e6)
+    buffer = Simulated()
+    played = run(buffer, jittery(hours, 1, most_ms), until=hours * 3_600_000 - 1_000, period=period)
+    counters, drift = buffer.counters, hours * 180_000 * 100 / 1e6
+    assert counters.starved == 0 and counters.silent < 2 * TARGET_PACKETS, counters
+    made_up, other = counters.repeated, counters.dropped
+    if parts_per_million > 0:
+        made_up, other = other, made_up
+    assert other == 0 and abs(made_up - drift) <= 1, counters
+    steps = [(at, after - before) for (at, before), (_, after) in pairwise(played.packets)]
+    corrections = [at for at, step in steps if step != 1]
+    assert {step for _, step in steps} == {1, 0 if parts_per_million < 0 else 2}
+    assert min(later - earlier for earlier, later in pairwise(corrections)) >= 100_000, "more often than clocks drift"
+    # In the mean of each minute it is as late as at the beginning, give or take a packet.
+    delays = played.delays_ms()
+    minutes = [sum(delays[begin : begin + 3_000]) / 3_000 for begin in range(0, len(delays) - 3_000, 3_000)]
+    assert all(abs(minute - minutes[0]) <= PACKET_MS for minute in minutes), (min(minutes), max(minutes))
+
+
+@pytest.mark.parametrize("begin", [10.0, 0.05])
+@pytest.mark.parametrize("most_ms", [0, 60], ids=["even", "jittery"])
+def test_clocks_that_are_alike_are_not_corrected(most_ms, begin):
+    """Not even where packets are taken just when they come, so that now four wait and now five."""
+    buffer = Simulated()
+    wandering = [at + 0.1 * math.sin(at / 60_000) for at in jittery(2, 2, most_ms)]
+    played = run(buffer, wandering, until=2 * 3_600_000 - 1_000, begin=begin)
+    counters = buffer.counters
+    assert counters.repeated == counters.dropped == counters.starved == 0, counters
+    assert played.numbers == list(range(len(played.numbers)))
+
+
+def test_a_network_that_becomes_slower_costs_one_packet_at_a_time():
+    """From some moment on all comes 40 ms later: what has to wait against jitter is there again, in half a minute."""
+    buffer = Simulated()
+    arrivals = [arrival + (40 if arrival > 60_000 else 0) for arrival in steady(300)]
+    played = run(buffer, arrivals, until=299_000)
+    counters = buffer.counters
+    assert (counters.repeated, counters.dropped, counters.starved) == (2, 0, 0), counters
+    twice = [at for (at, before), (_, after) in pairwise(played.packets) if after == before]
+    assert twice[1] - twice[0] >= 20_000 and twice[1] < 120_000, twice
+    assert len(buffer) == TARGET_PACKETS - 1
 
 
 def test_a_burst_after_a_stall_leaves_no_delay():
     """The network stands still for 300 ms, and then everything comes at once; again and again."""
-    buffer = PacketBuffer()
+    buffer = Simulated()
     arrivals = [
         arrival if arrival % 30_000 < 29_700 else arrival // 30_000 * 30_000 + 30_000 for arrival in steady(600)
     ]
@@ -154,7 +222,7 @@ def test_a_burst_after_a_stall_leaves_no_delay():
 
 
 def test_a_burst_beyond_the_maximum_is_cut_at_once():
-    buffer = PacketBuffer()
+    buffer = Simulated()
     run(buffer, steady(1), until=1_000)
     for number in range(100):
         buffer.put(packet(1_000 + number))
@@ -164,7 +232,7 @@ def test_a_burst_beyond_the_maximum_is_cut_at_once():
 
 
 def test_a_pause_is_no_starving_and_adds_no_delay():
-    buffer = PacketBuffer()
+    buffer = Simulated()
     for _ in range(200):
         for _ in range(3 * TARGET_PACKETS):
             buffer.put(packet(0))
@@ -183,7 +251,7 @@ def test_a_pause_is_no_starving_and_adds_no_delay():
 
 
 def test_running_empty_is_starving_until_it_is_full_again():
-    buffer = PacketBuffer()
+    buffer = Simulated()
     for number in range(TARGET_PACKETS):
         buffer.put(packet(number))
     assert [buffer.take() != SILENCE for _ in range(TARGET_PACKETS + 3)] == [True] * TARGET_PACKETS + [False] * 3
@@ -196,7 +264,7 @@ def test_running_empty_is_starving_until_it_is_full_again():
 
 
 def test_a_sound_shorter_than_the_target_is_heard_when_it_is_whole():
-    buffer = PacketBuffer()
+    buffer = Simulated()
     for number in range(3):
         buffer.put(packet(number))
         assert buffer.take() == SILENCE
@@ -205,7 +273,7 @@ def test_a_sound_shorter_than_the_target_is_heard_when_it_is_whole():
 
 
 def test_who_begins_to_take_late_hears_the_newest():
-    buffer = PacketBuffer()
+    buffer = Simulated()
     for number in range(100_000):
         buffer.put(packet(number))
         assert len(buffer) <= MAXIMUM_PACKETS

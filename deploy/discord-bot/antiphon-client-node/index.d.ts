@@ -67,18 +67,22 @@ export interface SessionState {
   readonly isSounding: boolean;
 }
 
-/** `received` is `played`, `dropped` and what waits; `starved` and `silent` are frames of silence. */
+/**
+ * `received` is `played`, `dropped` and what waits; `starved` and `silent` are frames of silence, `repeated` packets that
+ * were taken once more.
+ */
 export interface Counters {
   received: number;
   played: number;
   starved: number;
   silent: number;
   dropped: number;
+  repeated: number;
 }
 
 /** The jitter buffer: `target` packets (5) before sound begins, at most `maximum` (20). */
 export class PacketBuffer {
-  constructor(target?: number, maximum?: number);
+  constructor(target?: number, maximum?: number, clock?: () => number);
   readonly target: number;
   readonly maximum: number;
   readonly length: number;

@@ -20,7 +20,7 @@ export class AntiphonStream extends Readable {
     this.#buffer = buffer;
   }
 
-  /** `received`, `played`, `starved`, `silent`, `dropped`: packets, and frames of silence. */
+  /** `received`, `played`, `starved`, `silent`, `dropped`, `repeated`: packets, and frames of silence. */
   get counters() {
     return this.#buffer.counters;
   }
