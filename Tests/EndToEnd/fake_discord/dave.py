@@ -110,6 +110,8 @@ class Call:
         self._last_transition = 0
         #: Those that the bot is not ready for yet.
         self._transitions: set[int] = set()
+        #: The one with which the bot comes into the group.
+        self._admission: int | None = None
         self._begin_group(people)
 
     @property
@@ -213,9 +215,7 @@ class Call:
         self._round: _Round | None = None
         #: By epoch: what the bot was asked to commit.
         self._offered: dict[int, frozenset[bytes]] = {}
-        #: The transition with which the bot comes into the group.
-        self._admission: int | None = None
-        self._is_admitted = False
+        self._is_admitted, self._admission = False, None
         self._unheard_since_admitted = 0
         self._listeners = {user.id: Listener(user, self.channel_id, self._sender.package) for user in users}
         self._ear, *others = self._listeners.values()

@@ -70,6 +70,6 @@ async def join(
 ) -> tuple[discord.VoiceClient, VoiceConnection]:
     channel = client.get_channel(guild.channel("Music").id)
     assert isinstance(channel, discord.VoiceChannel)
-    speaker = await channel.connect(timeout=15, reconnect=reconnect)
+    speaker: discord.VoiceClient = await channel.connect(timeout=15, reconnect=reconnect)
     await fake.voice(guild).wait_connected()
     return speaker, fake.voice(guild)

@@ -28,7 +28,7 @@ SENDER_MEMBER, SENDER_EXTERNAL = 1, 2
 CONTENT_PROPOSAL, CONTENT_COMMIT = 2, 3
 PROPOSAL_ADD, PROPOSAL_REMOVE = 1, 3
 PROPOSAL_BY_REFERENCE = 2
-LEAF_OF_KEY_PACKAGE, LEAF_OF_UPDATE, LEAF_OF_COMMIT = 1, 2, 3
+LEAF_OF_KEY_PACKAGE, LEAF_OF_COMMIT = 1, 3
 
 
 class Malformed(ValueError):
@@ -50,7 +50,7 @@ class _Reader:
         self._data = data
         self.place = 0
 
-    def bytes(self, count: int) -> bytes:
+    def take(self, count: int) -> bytes:
         taken = self._data[self.place : self.place + count]
         if len(taken) < count:
             raise Malformed(f"{count} bytes are wanted at {self.place}, and {len(taken)} are left")
@@ -58,14 +58,14 @@ class _Reader:
         return taken
 
     def number(self, count: int) -> int:
-        return int.from_bytes(self.bytes(count), "big")
+        return int.from_bytes(self.take(count), "big")
 
     def vector(self) -> bytes:
         first = self.number(1)
         if first >> 6 == 3:
             raise Malformed(f"a vector of an unknown size at {self.place}")
         more = (1 << (first >> 6)) - 1
-        return self.bytes((first & 0x3F) << 8 * more | self.number(more))
+        return self.take((first & 0x3F) << 8 * more | self.number(more))
 
     def expect(self, count: int, value: int, what: str) -> None:
         found = self.number(count)
@@ -142,7 +142,6 @@ class _Leaf:
 
     signature_key: bytes
     identity: bytes
-    source: int
     lifetime: tuple[int, int] | None
 
 
@@ -159,11 +158,11 @@ def _leaf(reader: _Reader) -> _Leaf:
         lifetime = (reader.number(8), reader.number(8))
     elif source == LEAF_OF_COMMIT:
         reader.vector()
-    elif source != LEAF_OF_UPDATE:
+    else:
         raise Malformed(f"a leaf's source is {source}")
     reader.vector()
     reader.vector()
-    return _Leaf(signature_key, identity, source, lifetime)
+    return _Leaf(signature_key, identity, lifetime)
 
 
 def check_key_package(data: bytes, user_id: int) -> None:

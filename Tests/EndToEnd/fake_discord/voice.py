@@ -75,15 +75,15 @@ class VoiceServer:
 
     def place(self, guild: Guild, member: Member, channel: Channel | None, **mutes: bool) -> None:
         """Puts somebody into a channel, or out of all, and tells the bot."""
-        state = known = guild.voice_states.pop(member.id, None)
+        state = guild.voice_states.pop(member.id, None)
         if state is None:
             if channel is None:
                 return
-            state = VoiceState(guild.id, member, channel)
+            state = VoiceState(guild.id, member, None)
             if member is guild.bot and self._fake.gateway.session is not None:
                 state.session_id = self._fake.gateway.session.id
         if member is not guild.bot:
-            self._tell_call(guild, member.user, state.channel if known else None, channel)
+            self._tell_call(guild, member.user, state.channel, channel)
         state.channel = channel
         for name, value in mutes.items():
             setattr(state, name, value)
@@ -133,6 +133,7 @@ class VoiceServer:
         self._end(guild, close_code=4014)
         self._next_ssrc += 1
         state = guild.voice_states[guild.bot.id]
+        assert state.channel is not None
         session = VoiceSession(secrets.token_hex(8), state.session_id, self._next_ssrc)
         people = [each.member.user for each in guild.voice_states.values() if each.channel is state.channel]
         people = [self.ear, *(user for user in people if user is not self._fake.bot)]
