@@ -13,10 +13,18 @@ class Relay:
         self._writers: set[asyncio.StreamWriter] = set()
         self._flows = asyncio.Event()
         self._flows.set()
+        #: How many bytes still reach the browser, and what is set when they have.
+        self._left: int | None = None
+        self._is_cut = asyncio.Event()
         self.url = ""
 
     def cut(self) -> None:
         self._flows.clear()
+
+    def cut_after(self, count: int) -> asyncio.Event:
+        """Cuts it when so many more bytes have come from the server; the event is set then."""
+        self._left, self._is_cut = count, asyncio.Event()
+        return self._is_cut
 
     def mend(self) -> None:
         """What was open when it was cut stays dead, as it does where an address has changed."""
@@ -33,7 +41,7 @@ class Relay:
             return
         self._writers |= {writer, away}
         try:
-            await asyncio.gather(self._pass(reader, away), self._pass(there, writer))
+            await asyncio.gather(self._pass(reader, away), self._pass(there, writer, counts=True))
         except OSError:
             pass
         finally:
@@ -41,8 +49,14 @@ class Relay:
             for each in (writer, away):
                 each.transport.abort()
 
-    async def _pass(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+    async def _pass(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, counts: bool = False) -> None:
         while data := await source.read(65_536):
+            if counts and self._left is not None:
+                self._left -= len(data)
+                if self._left <= 0:
+                    self._left = None
+                    self.cut()
+                    self._is_cut.set()
             await self._flows.wait()
             sink.write(data)
             await sink.drain()

@@ -5,6 +5,7 @@ import { Pieces } from '../session/pieces.js';
 import { getRepository, listRepositories } from '../session/repositories.js';
 import { Snapshot } from '../session/snapshot.js';
 import { choosePlayer } from '../sound/choose-player.js';
+import { StreamedPlayer } from '../sound/player-stream.js';
 import { startPlayer } from '../sound/start-player.js';
 import { announce, byId } from '../view/elements.js';
 import { Tabs } from '../view/tabs.js';
@@ -18,6 +19,7 @@ import { Sky } from './sky.js';
 import { TryIt } from './try-it.js';
 import { Voices } from './voices.js';
 import { offerWindowAPI } from './window-api.js';
+import { isWithoutSession } from './without-session.js';
 
 /** Often enough that what is said keeps with what is heard; what is drawn follows the screen. */
 const TICK_MS = 50;
@@ -25,12 +27,16 @@ const TABS = { try: 1, connect: 2 };
 
 /** Resolves once the page is there, with `{tryIt, connected}`. */
 export async function openRepository(options) {
-  const { player, note } = await choosePlayer({
+  const handlers = {
     onEvent: (event) => page.take(event),
     onLink: (link) => page.takeLink(link),
     onAllowed: () => page.render(),
     onFailure: (message) => page.fail(message),
-  });
+  };
+  const isAlone = isWithoutSession();
+  // The voices are the session's.
+  byId('voices-shelf').hidden = isAlone;
+  const { player, note } = isAlone ? { player: new StreamedPlayer(handlers), note: null } : await choosePlayer(handlers);
   const page = new RepositoryPage({ ...options, player, note });
   await page.start();
   return page;

@@ -16,7 +16,7 @@ export function offerWindowAPI({ player, session, snapshot, heard, replay }) {
     sessionId: session.id,
     stats: () => player.stats(),
     state: () => structuredClone({ ...snapshot, positionMs: player.heardPositionMs() }),
-    dominantFrequency: (seconds = 1) => player.dominantFrequency(seconds),
+    dominantFrequency: (seconds = 1) => player.dominantFrequency?.(seconds) ?? null,
     recentSound: (seconds = 1) => player.recentSound?.(seconds) ?? null,
     rms: () => player.output.rms(),
     send: (command) => player.send(command),

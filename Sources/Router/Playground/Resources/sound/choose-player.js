@@ -1,6 +1,7 @@
 // The best of the two players that works in this browser.
 
-import { ElementPlayer, canPlayOgg } from './player-element.js';
+import { canPlayOgg } from './can-play-ogg.js';
+import { ElementPlayer } from './player-element.js';
 import { WebCodecsPlayer, whyUnavailable } from './player-webcodecs.js';
 
 /** Resolves with `{player, note}`; the note says why it is not the usual one, or is null. */

@@ -15,9 +15,6 @@ const RELOAD_DELAY_MS = 1000;
 const MAX_BEHIND_S = 4;
 const BEHIND_AFTER_JUMP_S = 0.6;
 
-/** Whether this browser plays Ogg Opus at all (older Safari does not). */
-export const canPlayOgg = () => new Audio().canPlayType('audio/ogg; codecs=opus') !== '';
-
 export class ElementPlayer {
   name = 'audio';
   output;
