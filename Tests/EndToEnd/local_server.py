@@ -39,3 +39,13 @@ class LocalHandler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         pass
+
+
+class EmptyPage(LocalHandler):
+    """A page of an origin of its own, for scripts."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", "0")
+        self.end_headers()

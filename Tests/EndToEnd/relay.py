@@ -16,6 +16,7 @@ class Relay:
         #: How many bytes still reach the browser, and what is set when they have.
         self._left: int | None = None
         self._is_cut = asyncio.Event()
+        self._broken: bytes | None = None
         self.url = ""
 
     def cut(self) -> None:
@@ -25,6 +26,10 @@ class Relay:
         """Cuts it when so many more bytes have come from the server; the event is set then."""
         self._left, self._is_cut = count, asyncio.Event()
         return self._is_cut
+
+    def breaks(self, beginning: bytes) -> None:
+        """Connections that begin so are closed, as by a proxy that does not know what they are for."""
+        self._broken = beginning
 
     def mend(self) -> None:
         """What was open when it was cut stays dead, as it does where an address has changed."""
@@ -51,6 +56,8 @@ class Relay:
 
     async def _pass(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, counts: bool = False) -> None:
         while data := await source.read(65_536):
+            if self._broken and data.startswith(self._broken):
+                raise ConnectionResetError
             if counts and self._left is not None:
                 self._left -= len(data)
                 if self._left <= 0:

@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 import numpy as np
 from playwright.async_api import Page
 
-from local_server import LocalHandler
 from signals import RATE
 
 #: All that goes through the audio graph, with the number of its first frame.
@@ -57,14 +56,6 @@ TAKE = """([from, to]) => {
 }"""
 
 
-class EmptyPage(LocalHandler):
-    def do_GET(self) -> None:
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html")
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-
 class StreamPage:
     def __init__(self, page: Page) -> None:
         self.page = page
@@ -103,7 +94,7 @@ def frames(piece: dict) -> tuple[int, int]:
 
 @asynccontextmanager
 async def stream_page(browser, address: str, router: str, repository: object, before: str = "", **options):
-    """A page at an address that plays a repository's stream; `before` is run in it first, `options` are the player's."""
+    """A page that plays a repository's stream; `before` is run in it first, `options` are the player's."""
     async with await browser.new_context() as context:
         await context.add_init_script(before)
         page = StreamPage(await context.new_page())

@@ -7,7 +7,7 @@ import pytest
 
 from access import LISTED, PAGES, STRANGE, ask, failures, ticket
 from client import bearer, listen, request
-from local_server import LocalHandler, LocalServer
+from local_server import EmptyPage, LocalServer
 from media import OGG_OPUS, tone_clip
 from processes import Antiphon
 
@@ -93,14 +93,6 @@ async def test_every_door_is_open_to_listed_pages_with_a_token(guarded, mint, ro
 
 
 # MARK: In Chromium
-
-
-class EmptyPage(LocalHandler):
-    def do_GET(self) -> None:
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html")
-        self.send_header("Content-Length", "0")
-        self.end_headers()
 
 
 @pytest.fixture(params=["tokens", "anonymous"])

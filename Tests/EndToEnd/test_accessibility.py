@@ -195,6 +195,11 @@ async def test_a_repositorys_page_is_accessible(antiphon, browser, new_session, 
         await tab.button("Stop the replay").click()
         # Nothing moves but what is told to.
         assert await tab.page.evaluate("() => document.getAnimations().length") == 0
+        await tab.page.get_by_role("switch", name="Without a session").check()
+        await tab.page.wait_for_function("() => window.antiphon?.stats().player === 'stream'")
+        await expect(tab.page.locator("#events .event-row")).to_have_count(2)
+        await check("without a session")
+        await tab.assert_fits(".top *, .stage *, .dock *, .statistics *, .shelves *")
     context = await browser.new_context(bypass_csp=True, **options)
     tab = RepositoryTab(await context.new_page())
     await tab.page.goto(f"{url}/repository.html", wait_until="domcontentloaded")
@@ -212,7 +217,7 @@ async def test_the_keyboard_goes_through_a_repositorys_page(antiphon, browser, n
     async with repository_tab(browser, url, repository) as tab:
         await expect(tab.page.locator("#events .event-row")).to_have_count(1)
         seen = []
-        for _ in range(13):
+        for _ in range(14):
             await tab.page.keyboard.press("Tab")
             name, outline = await tab.page.evaluate(
                 """() => { const at = document.activeElement;
@@ -220,7 +225,7 @@ async def test_the_keyboard_goes_through_a_repositorys_page(antiphon, browser, n
             )
             assert outline != "none", f"the focus on {name} cannot be seen, after {seen}"
             seen.append(name)
-        order = ["all-repositories", "volume", "play-pause", "replay", "melody", "bed", "tab-events"]
+        order = ["all-repositories", "volume", "play-pause", "replay", "without-session", "melody", "bed", "tab-events"]
         places = [seen.index(name) for name in order]
         assert places == sorted(places), seen
         await tab.page.locator("#tab-events").focus()

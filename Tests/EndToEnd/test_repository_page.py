@@ -10,6 +10,7 @@ from playwright.async_api import expect
 
 from analysis import tone_level_db
 from client import bearer
+from relay import relay
 from repository_page import VOICES, RepositoryTab, happen, page_url, piece, repository_tab
 from signals import RATE
 from tab import tab_in
@@ -421,3 +422,67 @@ async def test_all_of_it_fits(antiphon, browser, repository, scheme, size):
         await expect(tab.page.locator("#week")).to_be_visible()
         await tab.assert_fits(".dock *")
         await tab.button("Stop the replay").click()
+
+
+async def test_without_a_session_the_page_is_heard_and_seen(mortal, browser, repository):
+    """Behind a proxy that breaks WebSockets."""
+    url = mortal.router.url
+    await happen(url, repository, "star")
+    async with await browser.new_context() as context, relay(mortal.router.address) as between:
+        between.breaks(b"GET /ws")
+        tab = RepositoryTab(await context.new_page())
+        page = tab.page
+        await page.goto(page_url(between.url, repository), wait_until="domcontentloaded")
+        await expect(page.locator("#phase")).to_have_text("Reconnecting…")
+        switch = page.get_by_role("switch", name="Without a session")
+        await expect(switch).not_to_be_checked()
+        await switch.check()
+        await page.wait_for_function("() => window.antiphon?.stats().connected")
+        await expect(switch).to_be_checked()
+        await expect(page.locator("#phase")).to_have_text("Silent until something happens")
+        # Voices are the session's.
+        await expect(page.locator("#voices")).to_be_hidden()
+        await happen(url, repository, title="Over plain HTTP")
+        begun = await tab.wait_for_piece(2, 1_500)
+        await page.wait_for_function("() => window.antiphon.rms() > 1e-3")
+        assert begun["notes"] > 0 and begun["lit"] > 0, begun
+        await expect(page.locator("#phase")).to_have_text("Sounding now")
+        await expect(page.locator("#place")).to_contain_text("BPM")
+        await expect(page.locator("#byline")).to_contain_text("Over plain HTTP")
+        await expect(page.locator("#events .event-row")).to_have_count(2)
+        # Its own volume and mute are the page's.
+        await tab.button("Stop listening").click()
+        await expect(tab.button("Listen")).to_be_visible()
+        await tab.wait_for_quiet()
+        # It comes back.
+        mortal.router.kill()
+        await expect(page.locator("#link-state")).to_have_text("Reconnecting…")
+        mortal.router.start()
+        await expect(page.locator("#link-state")).to_have_text("Connected")
+        await tab.try_it("Star")
+        await tab.wait_for_piece(3)
+        await tab.assert_no_errors_shown()
+    async with repository_tab(browser, url, f"{repository}&player=stream") as tab:
+        await tab.page.get_by_role("switch", name="Without a session").uncheck()
+        await tab.page.wait_for_function("() => window.antiphon?.stats().player === 'webcodecs'")
+        await expect(tab.page.locator("#voices")).to_be_visible()
+
+
+async def test_without_a_session_a_token_is_needed_too(guarded, mint, browser, repository):
+    url = guarded.router.url
+    control = bearer(mint.token(scope="control"))
+    context = await browser.new_context()
+    tab = RepositoryTab(await context.new_page())
+    await tab.page.goto(page_url(url, f"{repository}&player=stream"), wait_until="domcontentloaded")
+    await tab.page.get_by_label("Token", exact=True).fill(mint.token(repository, "listen", seconds=4))
+    await tab.page.keyboard.press("Enter")
+    await tab.page.wait_for_function("() => window.antiphon?.stats().connected")
+    await happen(url, repository, "star", headers=control)
+    await tab.wait_for_piece(1)
+    # It expires, and the page goes on with another.
+    await expect(tab.page.get_by_role("dialog", name="Sign in")).to_contain_text("expired")
+    await happen(url, repository, "star", headers=control)
+    await tab.page.get_by_label("Token", exact=True).fill(mint.token(repository, "listen"))
+    await tab.page.keyboard.press("Enter")
+    await tab.wait_for_piece(2)
+    await context.close()

@@ -14,17 +14,16 @@ import pytest
 from playwright.async_api import expect
 
 import github
-from client import request
 from github import SECRET, accepted, deliver
 from inbox import PATIENCE_SECONDS
-from local_server import LocalHandler, LocalServer
+from local_server import EmptyPage, LocalHandler, LocalServer
 from page_server import Asked, PageServer
 from processes import ROOT, Antiphon
 from relay import relay
 from repository_page import happen
 from signals import RATE
 from stream import samples, stream
-from stream_page import EmptyPage, StreamPage, frames, stream_page
+from stream_page import StreamPage, frames, stream_page
 from tab import chromium
 
 _numbers = itertools.count(4_000_000)
@@ -317,7 +316,9 @@ async def test_volume_mute_and_stop(antiphon, site, browser, number):
 
         async def act(script: str) -> int:
             """Does something, and gives a frame by which its fade is over."""
-            return await page.page.evaluate(f"() => {{ {script}; return Math.ceil(48000 * (context.currentTime + 0.3)) }}")
+            return await page.page.evaluate(
+                f"() => {{ {script}; return Math.ceil(48000 * (context.currentTime + 0.3)) }}"
+            )
 
         quiet = await act("player.muted = true")
         assert np.abs(await page.sound(quiet, quiet + RATE // 4)).max() < 1e-6
