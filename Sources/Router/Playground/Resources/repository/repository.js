@@ -36,7 +36,8 @@ export async function openRepository(options) {
   const isAlone = isWithoutSession();
   // The voices are the session's.
   byId('voices-shelf').hidden = isAlone;
-  const { player, note } = isAlone ? { player: new StreamedPlayer(handlers), note: null } : await choosePlayer(handlers);
+  const { player, note } = isAlone ? { player: new StreamedPlayer(handlers), note: null }
+    : await choosePlayer(handlers);
   const page = new RepositoryPage({ ...options, player, note });
   await page.start();
   return page;

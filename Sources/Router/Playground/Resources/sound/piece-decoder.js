@@ -42,7 +42,8 @@ async function fromOpus({ data, length }, context) {
     throw new Error('its data is no Ogg Opus file that this browser can decode');
   });
   if (decoded.length < length - OPUS_FRAME || decoded.numberOfChannels !== CHANNELS) {
-    throw new Error(`it has ${decoded.length} samples in ${decoded.numberOfChannels} channels, not ${length} in ${CHANNELS}`);
+    const had = `${decoded.length} samples in ${decoded.numberOfChannels} channels`;
+    throw new Error(`it has ${had}, not ${length} in ${CHANNELS}`);
   }
   if (decoded.length === length) return decoded;
   const sound = context.createBuffer(CHANNELS, length, SAMPLE_RATE);
