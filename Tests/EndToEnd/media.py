@@ -1,5 +1,6 @@
 """Real media files of known content, made by ffmpeg from samples computed here."""
 
+import itertools
 import subprocess
 import urllib.parse
 from collections.abc import Callable
@@ -87,6 +88,9 @@ def surround_clip(encoding: Encoding, seconds: float = 2) -> Clip:
     return Clip(f"surround-{encoding.name}", encoding, samples, 48_000, 6)
 
 
+_copies = itertools.count(1)
+
+
 class MediaFolder:
     """A media root that files are made in."""
 
@@ -108,6 +112,12 @@ class MediaFolder:
 
     def bytes(self, clip: Clip) -> bytes:
         return self.path(clip).read_bytes()
+
+    def fresh(self, clip: Clip) -> str:
+        """The URL of the same sound as a track that nobody has played."""
+        link = self.root / f"fresh-{next(_copies)}-{clip.file}"
+        link.hardlink_to(self.path(clip))
+        return media_url(link.name)
 
     def write(self, name: str, data: bytes) -> str:
         """A file of any content; its URL."""

@@ -1,4 +1,4 @@
-"""Reading Ogg pages and Opus headers, written from RFC 3533 and RFC 7845 and not from the code under test."""
+"""Ogg pages and Opus headers, written from RFC 3533 and RFC 7845 and not from the code under test."""
 
 import struct
 from dataclasses import dataclass, field
@@ -72,6 +72,17 @@ def read_pages(data: bytes) -> list[Page]:
         pages.append(page)
         position = end
     return pages
+
+
+def page(
+    serial: int, sequence: int, granule: int, packets: list[bytes], *, first: bool = False, last: bool = False
+) -> bytes:
+    """One page of whole packets."""
+    lacing = b"".join(b"\xff" * (len(packet) // 255) + bytes([len(packet) % 255]) for packet in packets)
+    assert len(lacing) <= 255, f"{len(lacing)} pieces do not fit into a page"
+    head = b"OggS" + struct.pack("<BBqII", 0, 2 * first | 4 * last, granule, serial, sequence)
+    rest = bytes([len(lacing)]) + lacing + b"".join(packets)
+    return head + struct.pack("<I", _checksum(head + bytes(4) + rest)) + rest
 
 
 def read_opus(data: bytes) -> OggOpus:

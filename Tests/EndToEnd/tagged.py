@@ -82,15 +82,15 @@ def id3(*frames: bytes) -> bytes:
 
 def id3_text(name: str, text: bytes) -> bytes:
     """A text frame that says it is UTF-8."""
-    return _id3_frame(name, b"\x03" + text)
+    return id3_frame(name, b"\x03" + text)
 
 
 def id3_picture(mime: str, data: bytes) -> bytes:
-    return _id3_frame("APIC", b"\0" + mime.encode() + b"\0\x03\0" + data)
+    return id3_frame("APIC", b"\0" + mime.encode() + b"\0\x03\0" + data)
 
 
-def _id3_frame(name: str, body: bytes) -> bytes:
-    return name.encode() + _synchsafe(len(body)) + b"\0\0" + body
+def id3_frame(name: str, body: bytes, flags: int = 0) -> bytes:
+    return name.encode() + _synchsafe(len(body)) + struct.pack(">H", flags) + body
 
 
 def _synchsafe(number: int) -> bytes:

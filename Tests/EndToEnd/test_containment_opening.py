@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine
 
 import pytest
 
+from bombs import named_texts
 from bystander import beside
 from client import bearer, listen, request
 from containment import post, stranger
@@ -47,13 +48,6 @@ def token(mint):
     return mint.token("a-*", "control", sub="stranger")
 
 
-def copy_of(media, clip) -> str:
-    """The same sound as a track that nobody has played."""
-    link = media.root / f"fresh-{next(_copies)}-{clip.file}"
-    link.hardlink_to(media.path(clip))
-    return f"media:{link.name}"
-
-
 async def start(bystander, url: str) -> float:
     """From a play to its first packet, in seconds."""
     session = f"b-new{next(_copies)}"
@@ -74,30 +68,17 @@ async def hold_starts(bystander, media, tries: int, between: Callable[[], Corout
     starts = []
     for _ in range(tries):
         await between()
-        starts.append(await start(bystander, copy_of(media, SHORT)))
+        starts.append(await start(bystander, media.fresh(SHORT)))
         if starts[-1] > SLOWEST_START_SECONDS:
             break
     bystander.figures.hold("fastest start of another's file, s", min(starts), at_most=START_SECONDS)
     bystander.figures.hold("slowest start of another's file, s", max(starts), at_most=SLOWEST_START_SECONDS)
 
 
-def tagged(data: bytes, count: int, first: str) -> bytes:
-    """An MP3 behind an ID3v2.4 tag of so many small frames, each of another name."""
-
-    def synchsafe(number: int) -> bytes:
-        return bytes(number >> shift & 0x7F for shift in (21, 14, 7, 0))
-
-    frames = bytearray()
-    for number in range(count):
-        text = f"\x03{first}{number:x}\0x".encode()
-        frames += b"TXXX" + synchsafe(len(text)) + b"\0\0" + text
-    return b"ID3\x04\0\0" + synchsafe(len(frames)) + bytes(frames) + data
-
-
 async def test_huge_tags_that_are_stopped(antiphon, mint, media, token):
     """Two files whose tags take a while to read, played and stopped after half a second: nobody waits for them."""
     song = media.bytes(SONG)
-    files = [media.write(f"tags-{number}.mp3", tagged(song, 40_000, f"{number}-")) for number in range(2 * TRIES)]
+    files = [media.write(f"tags-{number}.mp3", named_texts(40_000, f"{number}-") + song) for number in range(2 * TRIES)]
     router = antiphon.router.url
     async with beside(antiphon, mint, media) as bystander:
 

@@ -13,6 +13,7 @@ from aiohttp.test_utils import TestServer
 
 from analysis import assert_unbroken_tone
 from client import listen, request
+from decoders import decoder_figures, decoders
 from hearing import until
 from inbox import assert_unbroken
 from media import FLAC, tone_clip
@@ -38,23 +39,8 @@ def antiphon(tmp_path, media):
         yield running
 
 
-def decoders(engine: int) -> list[int]:
-    """The engine's decoder processes."""
-    found = []
-    for task in Path(f"/proc/{engine}/task").iterdir():
-        with contextlib.suppress(OSError):
-            for child in (task / "children").read_text().split():
-                if b"\0decoder\0" in Path(f"/proc/{child}/cmdline").read_bytes():
-                    found.append(int(child))
-    return found
-
-
-async def figures(antiphon) -> dict:
-    return (await request("GET", f"{antiphon.engine.url}/health")).body["decoders"]
-
-
 async def test_there_are_a_few_in_a_whole_cage(antiphon):
-    decoding = await figures(antiphon)
+    decoding = await decoder_figures(antiphon)
     walls = decoding.pop("unguarded")
     assert all(wall.startswith("landlock") for wall in walls), f"only Landlock may be missing in a kernel: {walls}"
     assert decoding == {"processes": os.cpu_count() + 1, "deaths": 0}
@@ -81,7 +67,7 @@ async def test_killed_at_random_moments_and_nobody_hears_it(antiphon, new_sessio
             assert_unbroken(packets, f"the {frequency} Hz listener")
             sound = decode(packet.audio for packet in packets)[ONSET * FRAME :, 0]
             assert_unbroken_tone(sound, frequency, AMPLITUDE, f"the {frequency} Hz listener")
-    assert (await figures(antiphon))["deaths"] >= KILLS // 2
+    assert (await decoder_figures(antiphon))["deaths"] >= KILLS // 2
     assert antiphon.engine.is_running
 
 

@@ -1,14 +1,12 @@
 """Files made to do harm: whatever they say of themselves, the engine lives and nothing else notices."""
 
 import asyncio
-import io
 import os
 import struct
-import subprocess
 
-import numpy as np
 import pytest
 
+from bombs import RICH, alac, indexed, mp3, wav
 from client import connect_to_engine, listen, request
 from media import WAV, tone_clip
 
@@ -29,7 +27,7 @@ async def engine_survives(antiphon, bystander):
 
 async def test_a_stream_that_changes_its_rate(antiphon, media, new_session):
     """Each change flushes a resampler: what it held must be counted, or the end is miscounted."""
-    pieces = [_mp3(rate) for rate in (8_000, 11_025)]
+    pieces = [mp3(rate) for rate in (8_000, 11_025)]
     url = media.write("changing.mp3", b"".join(pieces * 20))
     async with listen(antiphon.router.url, new_session()) as listener:
         await listener.play(url)
@@ -46,7 +44,7 @@ async def test_a_stream_that_changes_its_rate(antiphon, media, new_session):
 
 @pytest.mark.parametrize("rate", [1, 10, 3_999, 800_000])
 async def test_a_rate_that_nobody_records_at(antiphon, media, new_session, rate):
-    url = media.write(f"rate-{rate}.wav", _wav(rate, bytes(200_000)))
+    url = media.write(f"rate-{rate}.wav", wav(rate, bytes(200_000)))
     answer = await request("POST", f"{antiphon.engine.url}/session/{new_session()}/play", {"url": url})
     assert answer.status in (415, 422), answer
 
@@ -66,7 +64,7 @@ async def test_a_title_without_end(antiphon, media, new_session):
     title = ("a" + "\u0301" * 300_000).encode()
     info = b"INAM" + struct.pack("<I", len(title)) + title + b"\0" * (len(title) % 2)
     chunk = b"LIST" + struct.pack("<I", 4 + len(info)) + b"INFO" + info
-    url = media.write("titled.wav", _wav(8_000, bytes(16_000), chunk))
+    url = media.write("titled.wav", wav(8_000, bytes(16_000), chunk))
     async with listen(antiphon.router.url, new_session()) as listener:
         ready = await listener.play(url)
         assert len(ready.get("title") or "") <= 200
@@ -106,7 +104,7 @@ async def test_a_far_seek_wakes_a_resting_producer(tmp_path_factory, media, new_
 @pytest.mark.parametrize("rate", [4_000, 48_000])
 async def test_frames_of_millions_of_samples(antiphon, media, new_session, rate):
     """A kilobyte of ALAC can say that it is 16 million samples of silence."""
-    url = media.write(f"silence-{rate}.m4a", _alac(rate, [4_096] * 12 + [(1 << 24) - 1] * 2))
+    url = media.write(f"silence-{rate}.m4a", alac(rate, [4_096] * 12 + [(1 << 24) - 1] * 2))
     async with listen(antiphon.router.url, new_session()) as listener:
         await listener.play(url)
         await asyncio.sleep(3)
@@ -125,99 +123,6 @@ async def test_an_index_of_millions_that_is_not_there(antiphon, media, new_sessi
     for session in sessions:
         await request("POST", f"{antiphon.engine.url}/session/{session}/stop")
     await asyncio.sleep(1)
-
-
-def _box(name: bytes, *parts: bytes) -> bytes:
-    """ISO 14496-12, section 4.2."""
-    body = b"".join(parts)
-    return struct.pack(">I", 8 + len(body)) + name + body
-
-
-def _full_box(name: bytes, *numbers: int) -> bytes:
-    """With version and flags 0."""
-    return _box(name, struct.pack(f">{1 + len(numbers)}I", 0, *numbers))
-
-
-def _silent_frame(samples: int) -> bytes:
-    """One ALAC element of a channel: its length is written out, and runs of zeros take nearly nothing."""
-    bits = "000" + "0000" + "0" * 12 + "1" + "00" + "0" + f"{samples:032b}"
-    # No mixing; prediction of no order, with a Rice parameter that begins at 1.
-    bits += "0" * 16 + "0000" + "0001" + "000" + "00000"
-    left = samples
-    while left > 0:
-        bits += "0"
-        left -= 1
-        if left > 0:
-            run = min(65_535, left)
-            bits += "1" * 9 + f"{run:016b}"
-            left -= run
-    bits += "111" + "0" * 64
-    bits += "0" * (-len(bits) % 8)
-    return int(bits, 2).to_bytes(len(bits) // 8, "big")
-
-
-def _m4a(rate: int, times: bytes, sizes: bytes, chunks: int, duration: int, data: bytes) -> bytes:
-    settings = struct.pack(">IIBBBBBBHIII", 0, 1 << 24, 0, 16, 0, 0, 14, 1, 255, 0, 0, rate)
-    entry = _box(
-        b"alac", bytes(6), struct.pack(">HHHIHHHHI", 1, 0, 0, 0, 1, 16, 0, 0, (rate & 0xFFFF) << 16), _box(b"alac", settings)
-    )
-    described = _box(b"stsd", struct.pack(">II", 0, 1), entry)
-
-    def movie(offset: int) -> bytes:
-        table = _box(
-            b"stbl", described, times, sizes, _full_box(b"stsc", 1, 1, chunks, 1), _full_box(b"stco", 1, offset)
-        )
-        media_header = _box(b"mdhd", struct.pack(">IIIIIHH", 0, 0, 0, rate, min(duration, 2**32 - 1), 0x55C4, 0))
-        handler = _box(b"hdlr", bytes(8) + b"soun" + bytes(13))
-        information = _box(b"minf", _box(b"smhd", bytes(8)), table)
-        track = _box(b"trak", _box(b"tkhd", struct.pack(">I", 7) + bytes(80)), _box(b"mdia", media_header, handler, information))
-        return _box(b"moov", _box(b"mvhd", struct.pack(">5I", 0, 0, 0, 1_000, 0) + bytes(80)), track)
-
-    kind = _box(b"ftyp", b"M4A \0\0\0\0M4A mp42")
-    return kind + movie(len(kind) + len(movie(0)) + 8) + _box(b"mdat", data)
-
-
-def _alac(rate: int, lengths: list[int]) -> bytes:
-    frames = [_silent_frame(length) for length in lengths]
-    times = _full_box(b"stts", len(lengths), *(number for length in lengths for number in (1, length)))
-    sizes = _full_box(b"stsz", 0, len(frames), *map(len, frames))
-    return _m4a(rate, times, sizes, len(frames), sum(lengths), b"".join(frames))
-
-
-def indexed(count: int) -> tuple[bytes, int]:
-    """One size for all frames: the table needs no entries. The file is as long as it says, and has a hole."""
-    frame = _silent_frame(4_096)
-    times, sizes = _full_box(b"stts", 1, count, 4_096), _full_box(b"stsz", len(frame), count)
-    content = _m4a(48_000, times, sizes, count, 4_096 * count, frame * 400)
-    return content, len(content) + len(frame) * (count - 400)
-
-
-def _tag(frames: list[bytes]) -> bytes:
-    """ID3v2.3."""
-    size = sum(map(len, frames))
-    return b"ID3\x03\0\0" + bytes(size >> shift & 0x7F for shift in (21, 14, 7, 0)) + b"".join(frames)
-
-
-def _frame(name: bytes, data: bytes) -> bytes:
-    return name + struct.pack(">IH", len(data), 0) + data
-
-
-def _comments(count: int) -> bytes:
-    """A FLAC file's first blocks, with so many comments."""
-    stream = ((44_100 << 44) | (1 << 41) | (15 << 36) | 441_000).to_bytes(8, "big")
-    info = struct.pack(">HH", 4_096, 4_096) + bytes(6) + stream + bytes(16)
-    fields = (b"k%d=v" % number for number in range(count))
-    comments = bytes(4) + struct.pack("<I", count) + b"".join(struct.pack("<I", len(field)) + field for field in fields)
-    blocks = b"\0" + len(info).to_bytes(3, "big") + info + b"\x84" + len(comments).to_bytes(3, "big") + comments
-    return b"fLaC" + blocks + b"\xff\xf8" + bytes(1_000)
-
-
-#: libav's time for each grows with the square of what is in it: half a minute of a core, and more.
-RICH = {
-    "private.mp3": lambda: _tag([_frame(b"PRIV", b"o%d\0d" % number) for number in range(35_000)]) + _mp3(8_000) * 10,
-    "texts.mp3": lambda: _tag([_frame(b"TXXX", b"\0k%d\0v" % number) for number in range(35_000)]) + _mp3(8_000) * 10,
-    "comments.flac": lambda: _comments(400_000),
-}
 
 
 @pytest.mark.parametrize("name", RICH)
@@ -247,19 +152,6 @@ async def test_such_files_played_and_stopped_keep_nobody_waiting(antiphon, media
             ready = await other.ask(type="play", session_id=session, url=clip.url, client="other")
         assert ready["type"] == "ready", ready
         await other.command(type="stop", session_id=session)
-
-
-def _wav(rate: int, data: bytes, extra: bytes = b"") -> bytes:
-    fmt = b"fmt " + struct.pack("<IHHIIHH", 16, 1, 1, rate, rate * 2, 2, 16)
-    body = b"WAVE" + fmt + extra + b"data" + struct.pack("<I", len(data)) + data
-    return b"RIFF" + struct.pack("<I", len(body)) + body
-
-
-def _mp3(rate: int) -> bytes:
-    samples = (np.sin(np.arange(rate // 5) * 2 * np.pi * 440 / rate) * 8_000).astype("<i2")
-    command = ["ffmpeg", "-v", "error", "-f", "s16le", "-ar", str(rate), "-ac", "1", "-i", "pipe:0"]
-    command += ["-write_xing", "0", "-id3v2_version", "0", "-f", "mp3", "pipe:1"]
-    return subprocess.run(command, input=io.BytesIO(samples.tobytes()).read(), capture_output=True, check=True).stdout
 
 
 def _cpu_seconds(pid: int) -> float:

@@ -10,10 +10,15 @@ struct Decoder: ~Copyable {
     + "pcm_alaw,pcm_mulaw,pcm_u8,pcm_s8,pcm_s16le,pcm_s16be,pcm_s24le,pcm_s24be,pcm_s32le,pcm_s32be,"
     + "pcm_f32le,pcm_f32be,pcm_f64le,pcm_f64be,pcm_dvd,pcm_bluray"
   /// Samples that one frame may have, refused before memory is taken for it: a kilobyte of ALAC can say that it has 16
-  /// million. TTA has the longest, of a second.
-  static func maximumFrameSampleCount(rate: Int32) -> Int { max(1 << 16, 2 * Int(rate)) }
+  /// million. TTA has the longest, of a second. libav counts the samples of all channels.
+  static func maximumFrameSampleCount(rate: Int32, channelCount: Int32) -> Int {
+    max(1 << 16, 2 * Int(rate)) * min(max(1, Int(channelCount)), usualChannelCount)
+  }
+  /// As many as 7.1 has: what has more must have shorter frames.
+  private static let usualChannelCount = 8
   /// The same while the rate is not known.
-  static let maximumFrameSampleCount = maximumFrameSampleCount(rate: Int32(Resampler.rates.upperBound))
+  static let maximumFrameSampleCount = maximumFrameSampleCount(
+    rate: Int32(Resampler.rates.upperBound), channelCount: 2)
   private static let codecNames = Set(codecs.split(separator: ",").map(String.init))
 
   // Safe: made in `init`, used only by the worker that owns this value, freed in `deinit`.
@@ -35,7 +40,9 @@ struct Decoder: ~Copyable {
     if let context, frame != nil, avcodec_parameters_to_context(context, parameters) >= 0 {
       context.pointee.pkt_timebase = stream.pointee.time_base
       context.pointee.max_samples = Int64(
-        Self.maximumFrameSampleCount(rate: parameters.pointee.sample_rate))
+        Self.maximumFrameSampleCount(
+          rate: parameters.pointee.sample_rate,
+          channelCount: parameters.pointee.ch_layout.nb_channels))
       // One thread: the worker itself. Parallelism comes from many sessions.
       context.pointee.thread_count = 1
       isOpen = avcodec_open2(context, codec, nil) >= 0

@@ -1,0 +1,40 @@
+"""What comes of a file whatever is in it: sound, or an error that says what is wrong with it."""
+
+from client import EngineConnection
+from inbox import Event
+
+#: All that may be wrong with a file.
+CODES = {
+    *("source_not_audio", "source_empty", "source_corrupt", "source_truncated", "source_too_large"),
+    *("source_timeout", "source_unreachable", "source_crashes_decoder"),
+}
+
+
+async def outcome(engine: EngineConnection, session: str, url: str, packets: int, also: tuple[str, ...] = ()) -> str:
+    """Plays to the end, or so many packets: `sound`, or the error's code.
+
+    Raises: AssertionError for what may not come of a file: no answer, no clear error, silence.
+    """
+
+    def report(event: Event) -> str:
+        assert event["code"] in CODES.union(also) and event["message"], f"no clear error: {event}"
+        return event["code"]
+
+    answer = await engine.wait_answer(await engine.send(type="play", session_id=session, url=url))
+    if answer["type"] == "error":
+        return report(answer)
+    assert answer["type"] == "ready", answer
+
+    def events(kind: str) -> list[Event]:
+        return [event for event in engine.events(kind) if event.get("session_id") == session]
+
+    def heard() -> int:
+        return len(engine.packets(session=session))
+
+    await engine.wait(lambda: events("ended") or heard() >= packets, f"sound or an error of {url}")
+    codes = [report(event) for event in events("error")]
+    if not events("ended"):
+        await engine.command(type="stop", session_id=session)
+        return "sound"
+    assert heard() or codes, f"neither sound nor an error, but {events('ended')}"
+    return codes[0] if codes else "sound"
