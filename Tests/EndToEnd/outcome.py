@@ -34,7 +34,8 @@ async def outcome(engine: EngineConnection, session: str, url: str, packets: int
     await engine.wait(lambda: events("ended") or heard() >= packets, f"sound or an error of {url}")
     codes = [report(event) for event in events("error")]
     if not events("ended"):
-        await engine.command(type="stop", session_id=session)
+        # It may come to its end meanwhile.
+        await engine.ask(type="stop", session_id=session)
         return "sound"
     assert heard() or codes, f"neither sound nor an error, but {events('ended')}"
     return codes[0] if codes else "sound"

@@ -7,9 +7,9 @@ from collections.abc import Callable, Coroutine
 
 import pytest
 
-from bombs import named_texts
 from bystander import beside
 from client import bearer, listen, request
+from containers import named_texts
 from containment import post, stranger
 from extraction import COLD_SECONDS
 from media import FLAC, MP3_CBR, tone_clip

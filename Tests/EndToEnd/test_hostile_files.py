@@ -6,8 +6,9 @@ import struct
 
 import pytest
 
-from bombs import RICH, alac, indexed, mp3, wav
+from bombs import RICH
 from client import connect_to_engine, listen, request
+from containers import alac, indexed, mp3, wav
 from media import WAV, tone_clip
 
 MEBIBYTE = 1 << 20

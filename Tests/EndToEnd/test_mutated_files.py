@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import shutil
 import tempfile
 from collections import Counter
 from pathlib import Path
@@ -48,19 +49,16 @@ async def test_each_ends_in_sound_or_in_a_clear_error(antiphon, seeds, media, ne
     outcomes, wrong, memory = Counter(), [], []
     numbers = iter(range(COUNT))
 
-    async def play_some() -> None:
+    async def play_some(engine) -> None:
         for number in numbers:
             kind = kinds[number % len(kinds)]
-            data = mutate(seeds, kind, number)
             path = folder / f"{number}-{kind}"
-            path.write_bytes(data)
+            path.write_bytes(mutate(seeds, kind, number))
             try:
-                # A connection of its own: a list of all events of a thousand plays would be looked through each time.
-                async with connect_to_engine(antiphon.socket) as engine:
-                    outcomes[await outcome(engine, new_session(), f"media:mutated/{path.name}", ENOUGH_PACKETS)] += 1
-            except (AssertionError, OSError) as error:
+                outcomes[await outcome(engine, new_session(), f"media:mutated/{path.name}", ENOUGH_PACKETS)] += 1
+            except AssertionError as error:
                 kept.mkdir(exist_ok=True)
-                (kept / path.name).write_bytes(data)
+                shutil.copy(path, kept)
                 wrong.append(f"mutation {number} of {kind}, kept as {kept / path.name}: {str(error)[:500]}")
             path.unlink()
             memory.append(Footprint(engine_pid).mebibytes())
@@ -71,7 +69,10 @@ async def test_each_ends_in_sound_or_in_a_clear_error(antiphon, seeds, media, ne
         )
     assert set(whole) == {"sound"}, f"undamaged: {dict(zip(kinds, whole, strict=True))}"
     started = Footprint(engine_pid).mebibytes()
-    await asyncio.gather(*(play_some() for _ in range(AT_ONCE)))
+    async with contextlib.AsyncExitStack() as stack:
+        # The list of all events of a thousand plays would be looked through for each packet.
+        engines = [await stack.enter_async_context(connect_to_engine(antiphon.socket)) for _ in range(AT_ONCE)]
+        await asyncio.gather(*map(play_some, engines))
 
     after = await decoder_figures(antiphon)
     print(f"\n{len(kinds)} kinds; {dict(outcomes.most_common())}; deaths of decoders {after['deaths']}")
