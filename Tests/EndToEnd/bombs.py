@@ -76,7 +76,7 @@ BOMBS: dict[str, Callable[[], bytes | tuple[bytes, int]]] = RICH | {
     "seektable.flac": lambda: flac(*[(3, b"".join(struct.pack(">QQH", n, n, 9) for n in range(900_000)))] * 3),
     "indexes.avi": lambda: avi(250_000, 500_000),
     "laces.mka": lambda: squeezed_laces(0),
-    "laces-later.mka": lambda: squeezed_laces(3),
+    "laces-later.mka": lambda: squeezed_laces(2),
     "streams.mka": lambda: matroska(cluster(bytes(9_600)), tracks=10_000),
     "cues.mka": lambda: matroska(
         element(

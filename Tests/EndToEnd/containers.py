@@ -273,9 +273,12 @@ def codebooks(count: int, width: int) -> bytes:
             (0, 4),
         ):
             bits.put(value, length)
+    # As a header ends: one mode, and the bit that is always set.
+    for value, length in ((0, 6), (0, 41), (1, 1)):
+        bits.put(value, length)
     head = b"\1vorbis" + struct.pack("<IBIIIIBB", 0, 1, 48_000, 0, 0, 0, 0xB8, 1)
     said = b"\3vorbis" + struct.pack("<II", 0, 0) + b"\1"
-    setup = b"\5vorbis" + bits.bytes + bytes(200)
+    setup = b"\5vorbis" + bits.bytes
     sound = [page(1, number, 1_024 * number, [bytes(60)] * 50) for number in range(3, 20)]
     return page(1, 0, 0, [head], first=True) + page(1, 1, 0, [said, setup]) + b"".join(sound)
 
