@@ -242,47 +242,6 @@ def avi(outer: int, inner: int) -> bytes:
 # MARK: Ogg
 
 
-class _Bits:
-    """Vorbis writes the lowest bit first."""
-
-    def __init__(self) -> None:
-        self._value = self._count = 0
-
-    def put(self, value: int, count: int) -> None:
-        self._value |= value << self._count
-        self._count += count
-
-    @property
-    def bytes(self) -> bytes:
-        return self._value.to_bytes(self._count // 8 + 1, "little")
-
-
-def codebooks(count: int, width: int) -> bytes:
-    """Vorbis whose header has as many trees, each of 12 bytes and with 2 ** width leaves (Vorbis I, section 3.2.1)."""
-    bits = _Bits()
-    bits.put(count - 1, 8)
-    for _ in range(count):
-        # Ordered: all entries have the same length, which is written once.
-        for value, length in (
-            (0x564342, 24),
-            (1, 16),
-            (1 << width, 24),
-            (1, 1),
-            (width - 1, 5),
-            (1 << width, width + 1),
-            (0, 4),
-        ):
-            bits.put(value, length)
-    # As a header ends: one mode, and the bit that is always set.
-    for value, length in ((0, 6), (0, 41), (1, 1)):
-        bits.put(value, length)
-    head = b"\1vorbis" + struct.pack("<IBIIIIBB", 0, 1, 48_000, 0, 0, 0, 0xB8, 1)
-    said = b"\3vorbis" + struct.pack("<II", 0, 0) + b"\1"
-    setup = b"\5vorbis" + bits.bytes
-    sound = [page(1, number, 1_024 * number, [bytes(60)] * 50) for number in range(3, 20)]
-    return page(1, 0, 0, [head], first=True) + page(1, 1, 0, [said, setup]) + b"".join(sound)
-
-
 def opus_head() -> bytes:
     return b"OpusHead" + struct.pack("<BBHIhB", 1, 2, 312, 48_000, 0, 0)
 

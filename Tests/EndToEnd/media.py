@@ -34,6 +34,8 @@ M4A = Encoding("m4a", "m4a", "-c:a aac -b:a 192k")
 FLAC = Encoding("flac", "flac", "-c:a flac")
 WAV = Encoding("wav", "wav", "-c:a pcm_s16le")
 WAV_24 = Encoding("wav-24", "wav", "-c:a pcm_s24le")
+#: Its frames, of a second, are the longest of all.
+TTA = Encoding("tta", "tta", "-c:a tta")
 VORBIS = Encoding("vorbis", "ogg", "-c:a libvorbis -q:a 6")
 OGG_OPUS = Encoding("ogg-opus", "opus", "-c:a libopus -b:a 128k -frame_duration 20")
 OGG_OPUS_SURROUND = Encoding("ogg-opus-surround", "opus", "-c:a libopus -b:a 384k -frame_duration 20")

@@ -14,6 +14,7 @@ from media import (
     MP3_VBR_BARE,
     OGG_OPUS,
     OGG_OPUS_60,
+    TTA,
     VORBIS,
     WAV,
     WAV_24,
@@ -47,7 +48,6 @@ FURTHER = [
     Encoding("caf-pcm", "caf", "-c:a pcm_s16be"),
     Encoding("au", "au", "-c:a pcm_mulaw"),
     Encoding("wavpack", "wv", "-c:a wavpack"),
-    Encoding("tta", "tta", "-c:a tta"),
     Encoding("wma1", "wma", "-c:a wmav1"),
     Encoding("wma2", "wma", "-c:a wmav2"),
     Encoding("ac3", "ac3", "-c:a ac3"),
@@ -61,7 +61,7 @@ FURTHER = [
     Encoding("avi-pcm", "avi", "-c:a pcm_s16le"),
 ]
 USUAL = [AAC_ADTS, FLAC, M4A, MATROSKA_FLAC, MP3_CBR, MP3_VBR, MP3_VBR_BARE, OGG_OPUS, OGG_OPUS_60]
-USUAL += [VORBIS, WAV, WAV_24, WEBM_OPUS]
+USUAL += [TTA, VORBIS, WAV, WAV_24, WEBM_OPUS]
 CLIPS = {
     # Nothing by chance: the same bytes in every run.
     encoding.name: Clip(

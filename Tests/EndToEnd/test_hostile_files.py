@@ -112,7 +112,7 @@ async def test_frames_of_millions_of_samples(antiphon, media, new_session, rate)
 
 
 async def test_an_index_of_millions_that_is_not_there(antiphon, media, new_session):
-    """Twelve at once, each with an index that takes 100 MiB of libav's memory: some are opened, and others are told why."""
+    """Twelve at once, each with an index that takes libav 100 MiB: some are opened, and others are told why."""
     content, size = indexed(4_000_000)
     answers, sessions = [], [new_session() for _ in range(12)]
     for number, session in enumerate(sessions):
