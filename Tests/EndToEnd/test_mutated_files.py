@@ -49,13 +49,19 @@ async def test_each_ends_in_sound_or_in_a_clear_error(antiphon, seeds, media, ne
     outcomes, wrong, memory = Counter(), [], []
     numbers = iter(range(COUNT))
 
+    async def play(engine, url: str) -> str:
+        # A busy machine says that it is, which is no word on the file: it is asked again.
+        while (came := await outcome(engine, new_session(), url, ENOUGH_PACKETS, ("overloaded",))) == "overloaded":
+            await asyncio.sleep(0.2)
+        return came
+
     async def play_some(engine) -> None:
         for number in numbers:
             kind = kinds[number % len(kinds)]
             path = folder / f"{number}-{kind}"
             path.write_bytes(mutate(seeds, kind, number))
             try:
-                outcomes[await outcome(engine, new_session(), f"media:mutated/{path.name}", ENOUGH_PACKETS)] += 1
+                outcomes[await play(engine, f"media:mutated/{path.name}")] += 1
             except AssertionError as error:
                 kept.mkdir(exist_ok=True)
                 shutil.copy(path, kept)
@@ -64,9 +70,7 @@ async def test_each_ends_in_sound_or_in_a_clear_error(antiphon, seeds, media, ne
             memory.append(Footprint(engine_pid).mebibytes())
 
     async with connect_to_engine(antiphon.socket) as engine:
-        whole = await asyncio.gather(
-            *(outcome(engine, new_session(), f"media:{kind}", ENOUGH_PACKETS) for kind in kinds)
-        )
+        whole = await asyncio.gather(*(play(engine, f"media:{kind}") for kind in kinds))
     assert set(whole) == {"sound"}, f"undamaged: {dict(zip(kinds, whole, strict=True))}"
     started = Footprint(engine_pid).mebibytes()
     async with contextlib.AsyncExitStack() as stack:
