@@ -1,4 +1,5 @@
 import AsyncHTTPClient
+import NIOCore
 import NIOHTTP1
 import WireProtocol
 
@@ -32,6 +33,8 @@ struct HTTPFailure: Error {
 final class PinnedClient: Sendable {
   let host: String
   let http: HTTPClient
+  /// Of all its connections.
+  let eventLoop: any EventLoop
 
   /// - Parameter connectMilliseconds: until the connection has to be there.
   init(host: String, address: IPAddress, connectMilliseconds: Int, access: WebAccess) {
@@ -43,6 +46,7 @@ final class PinnedClient: Sendable {
     // A refused connection is told at once; whoever asked may ask again.
     configuration.connectionPool.retryConnectionEstablishment = false
     self.host = host
+    eventLoop = access.eventLoopGroup.next()
     http = HTTPClient(eventLoopGroup: access.eventLoopGroup, configuration: configuration)
   }
 

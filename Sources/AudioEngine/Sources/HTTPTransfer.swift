@@ -2,14 +2,15 @@ import AsyncHTTPClient
 import Dispatch
 import NIOCore
 import NIOHTTP1
-import NIOPosix
 import Synchronization
 import WireProtocol
 
 /// One GET whose body is handed from AsyncHTTPClient to a worker thread through a bounded buffer.
 ///
-/// The worker blocks in `head` and `read`; the client's task waits while the buffer is full.
-final class HTTPTransfer: Sendable {
+/// The worker blocks in `head` and `read`; the client reads no further while the buffer is full. What has arrived is
+/// taken on the connection's own event loop: whatever waits for a turn elsewhere, AsyncHTTPClient throws away when the
+/// connection breaks.
+final class HTTPTransfer: HTTPClientResponseDelegate, Sendable {
   struct Head: Sendable {
     var status: Int
     var headers: HTTPHeaders
@@ -22,16 +23,18 @@ final class HTTPTransfer: Sendable {
     var isFinished = false
     var failure: ErrorReport?
     var isClosed = false
-    var waitingWriter: CheckedContinuation<Void, Never>?
+    /// Kept until there is room in the buffer.
+    var room: EventLoopPromise<Void>?
   }
 
-  /// Where the client's task begins to wait for the worker.
+  /// Where the client begins to wait for the worker.
   private static let bufferByteLimit = 128 * 1024
   /// How often a blocked worker looks whether it is still wanted.
   private static let waitSlice = DispatchTimeInterval.milliseconds(50)
 
+  private let url: String
   private let state = Mutex(State())
-  private let task = Mutex<Task<Void, Never>?>(nil)
+  private let task = Mutex<HTTPClient.Task<Void>?>(nil)
   private let arrived = DispatchSemaphore(value: 0)
 
   /// The part of the source that is wanted.
@@ -44,32 +47,20 @@ final class HTTPTransfer: Sendable {
 
   /// Starts the request.
   init(_ wanted: WebRequest, _ range: Range, client: PinnedClient) {
-    var request = HTTPClientRequest(url: wanted.url)
-    request.headers.add(name: "User-Agent", value: "Antiphon/\(WireLimits.softwareVersion)")
-    for header in wanted.headers { request.headers.replaceOrAdd(name: header.name, value: header.value) }
-    request.headers.add(name: "Accept-Encoding", value: "identity")
-    request.headers.add(name: "Range", value: "bytes=\(range.first)-")
-    if range.first > 0, let validator = range.validator {
-      request.headers.add(name: "If-Range", value: validator)
+    url = wanted.url
+    var headers: HTTPHeaders = ["User-Agent": "Antiphon/\(WireLimits.softwareVersion)"]
+    for header in wanted.headers { headers.replaceOrAdd(name: header.name, value: header.value) }
+    headers.add(name: "Accept-Encoding", value: "identity")
+    headers.add(name: "Range", value: "bytes=\(range.first)-")
+    if range.first > 0, let validator = range.validator { headers.add(name: "If-Range", value: validator) }
+    do {
+      let request = try HTTPClient.Request(url: url, headers: headers)
+      let task = client.http.execute(
+        request: request, delegate: self, eventLoop: .delegateAndChannel(on: client.eventLoop))
+      self.task.withLock { $0 = task }
+    } catch {
+      fail(error)
     }
-    let task = Task { [self, request] in
-      do {
-        let response = try await client.http.execute(request, deadline: .distantFuture)
-        update {
-          $0.head = Head(status: Int(response.status.code), headers: response.headers)
-        }
-        for try await chunk in response.body {
-          guard await put(chunk) else { break }
-        }
-        update { $0.isFinished = true }
-      } catch {
-        update {
-          $0.failure = Self.report(error, url: wanted.url)
-          $0.isFinished = true
-        }
-      }
-    }
-    self.task.withLock { $0 = task }
   }
 
   /// The response's head.
@@ -87,9 +78,10 @@ final class HTTPTransfer: Sendable {
   ) throws(ErrorReport) -> Int {
     // Safe: the pointer is used before this call returns, under the lock, by this thread alone.
     nonisolated(unsafe) let destination = destination
-    return try wait(timeoutSeconds: timeoutSeconds, isCancelled: isCancelled, what: "stopped sending") {
-      state in
-      guard !state.chunks.isEmpty else { return state.isFinished && state.failure == nil ? 0 : nil }
+    let (count, room) = try wait(
+      timeoutSeconds: timeoutSeconds, isCancelled: isCancelled, what: "stopped sending"
+    ) { state -> (Int, EventLoopPromise<Void>?)? in
+      guard !state.chunks.isEmpty else { return state.isFinished && state.failure == nil ? (0, nil) : nil }
       let count = min(destination.count, state.chunks[0].readableBytes)
       state.chunks[0].readWithUnsafeReadableBytes { bytes in
         destination.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[..<count]))
@@ -97,12 +89,10 @@ final class HTTPTransfer: Sendable {
       }
       if state.chunks[0].readableBytes == 0 { state.chunks.removeFirst() }
       state.bufferedByteCount -= count
-      if state.bufferedByteCount < Self.bufferByteLimit / 2 {
-        state.waitingWriter?.resume()
-        state.waitingWriter = nil
-      }
-      return count
+      return (count, state.bufferedByteCount < Self.bufferByteLimit / 2 ? state.room.take() : nil)
     }
+    room?.succeed()
+    return count
   }
 
   /// Whether the request came to nothing, rather than to nothing in time.
@@ -114,33 +104,50 @@ final class HTTPTransfer: Sendable {
   /// The worker wants no more: the request ends, wherever it is.
   func close() {
     task.withLock { $0 }?.cancel()
-    update {
-      $0.isClosed = true
-      $0.waitingWriter?.resume()
-      $0.waitingWriter = nil
+    let room = state.withLock { state in
+      state.isClosed = true
+      return state.room.take()
     }
+    room?.succeed()
   }
 
-  private func update(_ change: (inout State) -> Void) {
-    state.withLock { change(&$0) }
+  // MARK: What AsyncHTTPClient tells, on the connection's event loop
+
+  func didReceiveHead(task: HTTPClient.Task<Void>, _ head: HTTPResponseHead) -> EventLoopFuture<Void> {
+    update { $0.head = Head(status: Int(head.status.code), headers: head.headers) }
+    return task.eventLoop.makeSucceededVoidFuture()
+  }
+
+  func didReceiveBodyPart(task: HTTPClient.Task<Void>, _ chunk: ByteBuffer) -> EventLoopFuture<Void> {
+    let room = update { state -> EventLoopPromise<Void>? in
+      state.chunks.append(chunk)
+      state.bufferedByteCount += chunk.readableBytes
+      guard state.bufferedByteCount >= Self.bufferByteLimit, !state.isClosed else { return nil }
+      let room = task.eventLoop.makePromise(of: Void.self)
+      state.room = room
+      return room
+    }
+    return room?.futureResult ?? task.eventLoop.makeSucceededVoidFuture()
+  }
+
+  func didReceiveError(task: HTTPClient.Task<Void>, _ error: any Error) { fail(error) }
+
+  func didFinishRequest(task: HTTPClient.Task<Void>) { update { $0.isFinished = true } }
+
+  private func fail(_ error: any Error) {
+    let report = Self.report(error, url: url)
+    let room = update { state in
+      state.failure = report
+      state.isFinished = true
+      return state.room.take()
+    }
+    room?.succeed()
+  }
+
+  private func update<Result: Sendable>(_ change: (inout State) -> sending Result) -> Result {
+    let result = state.withLock { change(&$0) }
     arrived.signal()
-  }
-
-  /// Takes a chunk; false when the worker wants no more.
-  private func put(_ chunk: ByteBuffer) async -> Bool {
-    await withCheckedContinuation { continuation in
-      state.withLock { state in
-        state.chunks.append(chunk)
-        state.bufferedByteCount += chunk.readableBytes
-        if state.bufferedByteCount < Self.bufferByteLimit || state.isClosed {
-          continuation.resume()
-        } else {
-          state.waitingWriter = continuation
-        }
-      }
-      arrived.signal()
-    }
-    return state.withLock { !$0.isClosed }
+    return result
   }
 
   private func wait<Value: Sendable>(
