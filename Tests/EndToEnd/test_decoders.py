@@ -24,7 +24,7 @@ from signals import AMPLITUDE
 FREQUENCIES = (440, 620, 860, 1_200)
 TONES = {frequency: tone_clip(frequency, 60, FLAC, 44_100) for frequency in FREQUENCIES}
 #: Packets until an encoder has settled.
-ONSET = 5
+ONSET = 50
 SHORT = tone_clip(700, 3, FLAC)
 KILLS = 60
 SEED = 14

@@ -24,9 +24,10 @@ from media import (
     WEBM_OPUS,
     Clip,
     glides_clip,
+    tone_clip,
 )
 from opus import FRAME, decode
-from signals import Glides
+from signals import RATE, Glides
 
 SHORT = Glides(8, seed=5)
 LONG = Glides(120, seed=6)
@@ -151,6 +152,28 @@ async def test_a_start_lands_within_one_packet(antiphon, media, new_session):
 
     wrong = sum(await asyncio.gather(*(check(name) for name in songs)), [])
     assert not wrong, "\n".join(wrong)
+
+
+async def test_a_start_is_the_whole_song_to_a_fraction_of_a_sample(antiphon, media, new_session):
+    """At 44.1 kHz most packets begin between two samples: half a sample of 48 kHz turns this tone by 32 degrees."""
+    frequency, settled, count = 8_500, 60, 50
+    clip = tone_clip(frequency, 6, FLAC, 44_100)
+    media.make(clip)
+
+    async def turn(start: int) -> complex:
+        async with listen(antiphon.router.url, new_session()) as listener:
+            await listener.play(clip.url, start_ms=start)
+            packets = await listener.wait_packets(settled + count)
+            await listener.command("stop")
+        sound = decode(packet.audio for packet in packets[: settled + count])[settled * FRAME :, 0]
+        first = packets[settled].position_ms * RATE // 1_000
+        turns = np.exp(-2j * np.pi * frequency * (first + np.arange(len(sound))) / RATE)
+        return np.sum(sound * turns)
+
+    # From behind, so that none finds what it needs made already.
+    turns = {start: await turn(start) for start in (*range(2_980, 980, -220), 0)}
+    degrees = {start: float(np.degrees(np.angle(turns[start] / turns[0]))) for start in turns}
+    assert max(map(abs, degrees.values())) < 2, degrees
 
 
 async def test_a_seek_beyond_what_is_produced(antiphon, media, new_session):

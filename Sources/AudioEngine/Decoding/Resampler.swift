@@ -70,6 +70,23 @@ struct Resampler: ~Copyable {
     swr_free(&context)
   }
 
+  /// How many samples a moment lies after the last one at which a sample of the source and one of 48 kHz coincide, both
+  /// counted from the source's start: with so many before it, what is converted from there on is the very same as from
+  /// the start. 0 where the moment is not known to the sample.
+  static func samplesBehindGrid(seconds: Double, rate: Int32) -> Int32 {
+    let sample = seconds * Double(rate)
+    guard rates.contains(rate), let index = Int64(exactly: sample.rounded()),
+      abs(sample - Double(index)) < 0.01, index > 0
+    else { return 0 }
+    let period = Int64(rate) / Int64(av_gcd(Int64(rate), Int64(sampleRate)))
+    return Int32(index % period)
+  }
+
+  /// Puts silence before what follows, in the source's samples.
+  mutating func insertSilence(sampleCount: Int32) {
+    if sampleCount > 0 { swr_inject_silence(context, sampleCount) }
+  }
+
   /// Converts one frame, or with nil what is still inside, appending to `output`.
   mutating func convert(_ frame: UnsafeMutablePointer<AVFrame>?, into output: inout [Float]) {
     let inputCount = frame?.pointee.nb_samples ?? 0

@@ -15,6 +15,8 @@ struct TranscodePipeline: PacketPipeline, ~Copyable {
   private let startSeconds: Double
   /// Samples still to be thrown away before the start; nil until the first frame says where it is.
   private var samplesToSkip: Int?
+  /// Of the source's samples, put before the first frame.
+  private var leadingSilence: Int32 = 0
   /// Interleaved samples not yet encoded. Keeps its capacity: a step allocates nothing.
   private var pending: [Float] = []
   private var packet = [UInt8](repeating: 0, count: OpusEncoder.maximumPacketByteCount)
@@ -55,7 +57,10 @@ struct TranscodePipeline: PacketPipeline, ~Copyable {
       return .goOn
     }
     if samplesToSkip == nil {
-      let seconds = demuxer.time(frame.pointee.best_effort_timestamp) ?? 0
+      var seconds = demuxer.time(frame.pointee.best_effort_timestamp) ?? 0
+      let rate = frame.pointee.sample_rate
+      leadingSilence = Resampler.samplesBehindGrid(seconds: seconds, rate: rate)
+      seconds -= Double(leadingSilence) / Double(max(1, rate))
       let samples = ((startSeconds - seconds) * Double(Resampler.sampleRate)).rounded()
       guard let skip = Int(exactly: samples) else {
         throw ErrorReport(
@@ -84,6 +89,8 @@ struct TranscodePipeline: PacketPipeline, ~Copyable {
     if resampler?.format != Resampler.Format(frame) {
       resampler?.convert(nil, into: &pending)
       resampler = try Resampler(for: frame)
+      resampler?.insertSilence(sampleCount: leadingSilence)
+      leadingSilence = 0
     }
     resampler?.convert(frame, into: &pending)
     skip(from: start)
