@@ -72,12 +72,12 @@ def passthrough(bench):
     print_lateness(lateness)
 
 
-def play(bench, paths, count, *flags, prime=False, may_refuse=False):
+def play(bench, paths, count, *flags, prime=False, may_refuse=False, binaries=None):
     """Plays `count` sessions of `paths` to their end; the engine's CPU, memory and lateness for it.
 
-    With `prime`, the one file is in the cache before.
+    With `prime`, the one file is in the cache before. `binaries` is where another build of the engine lies.
     """
-    with services.engine(bench, paths[0].parent, *flags) as engine:
+    with services.engine(bench, paths[0].parent, *flags, binaries=binaries) as engine:
         if prime:
             engine.request("POST", "/session/prime/play", url=f"media:{paths[0].name}")
             engine.wait_produced()

@@ -1,5 +1,6 @@
 """What the benchmarks share: programs, media, processes and their figures, tables."""
 
+import collections
 import contextlib
 import os
 import pathlib
@@ -44,6 +45,7 @@ class Bench:
         self.quick = options.quick
         self.pairs = options.pairs
         self.sessions = options.sessions
+        self.against = options.against
         self.media_seconds = 20 if options.quick else 60
         self._build()
 
@@ -122,12 +124,23 @@ def process(*command, **options):
         child.wait()
 
 
-def cpu_seconds(pid):
-    """CPU time of a process, all its threads, those that have ended too: the kernel's clock of that process.
+def family(pid):
+    """A process and what it has started: the engine's decoders and its extraction worker belong to it."""
+    found = [pid]
+    for children in pathlib.Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            found += [member for child in children.read_text().split() for member in family(int(child))]
+    return found
 
-    The same sum as utime + stime in /proc/PID/stat, in nanoseconds rather than ticks.
+
+def cpu_seconds(pid):
+    """CPU time of a process and what it has started: all their threads, those that have ended too.
+
+    Of a process it is the same sum as utime + stime in /proc/PID/stat, in nanoseconds rather than ticks.
     """
-    return time.clock_gettime((~pid << 3) | 2)
+    own = sum(time.clock_gettime((~member << 3) | 2) for member in family(pid))
+    ended = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[13:15]
+    return own + sum(map(int, ended)) / os.sysconf("SC_CLK_TCK")
 
 
 class OthersLoad:
@@ -165,11 +178,13 @@ def system_share(pid):
 
 
 def memory(pid):
-    """(private, resident, of private written to) in MiB."""
-    text = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text()
-    fields = {name: int(size) for name, size in re.findall(r"^(\w+):\s+(\d+) kB", text, re.MULTILINE)}
-    clean, dirty = fields["Private_Clean"], fields["Private_Dirty"]
-    return (clean + dirty) / 1024, fields["Rss"] / 1024, dirty / 1024
+    """(private, resident, of private written to) in MiB, of a process and what it has started."""
+    sums = collections.Counter()
+    for member in family(pid):
+        text = pathlib.Path(f"/proc/{member}/smaps_rollup").read_text()
+        sums.update({name: int(size) for name, size in re.findall(r"^(\w+):\s+(\d+) kB", text, re.MULTILINE)})
+    clean, dirty = sums["Private_Clean"], sums["Private_Dirty"]
+    return (clean + dirty) / 1024, sums["Rss"] / 1024, dirty / 1024
 
 
 def wait_until(what, condition, seconds=15):

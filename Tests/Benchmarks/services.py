@@ -40,9 +40,10 @@ class Service:
 
 
 @contextlib.contextmanager
-def engine(bench, media_root, *flags):
+def engine(bench, media_root, *flags, binaries=None):
     path, port = bench.directory / "engine.sock", harness.free_port()
-    command = [bench.binary("AudioEngine"), "--socket", path, "--listen", f"127.0.0.1:{port}", "--media-root",
+    program = binaries / "AudioEngine" if binaries else bench.binary("AudioEngine")
+    command = [program, "--socket", path, "--listen", f"127.0.0.1:{port}", "--media-root",
                media_root, *flags]
     with open(bench.directory / "engine.log", "w") as log, harness.process(*command, stderr=log) as child:
         harness.wait_until("the engine's readiness", lambda: harness.is_ready(port))
