@@ -137,8 +137,12 @@ let package = Package(
 
     .testTarget(
       name: "WireProtocolTests", dependencies: ["WireProtocol"], swiftSettings: strict),
+    // What the fuzzer calls with bytes, and the tests with those that it found.
+    .target(
+      name: "FuzzTargets", dependencies: ["AudioEngineCore", "WireProtocol"], path: "Tests/Fuzz/Targets",
+      swiftSettings: strict),
     .testTarget(
-      name: "AudioEngineTests", dependencies: ["AudioEngineCore"], swiftSettings: strict),
+      name: "AudioEngineTests", dependencies: ["AudioEngineCore", "FuzzTargets"], swiftSettings: strict),
     .testTarget(
       name: "HTTPLimitsTests",
       dependencies: [
@@ -156,3 +160,10 @@ let package = Package(
   ],
   swiftLanguageModes: [.v6]
 )
+
+// Tests/Fuzz/run builds it, with libFuzzer.
+if Context.environment["ANTIPHON_FUZZ"] != nil {
+  package.targets.append(
+    .executableTarget(
+      name: "Fuzz", dependencies: ["FuzzTargets"], path: "Tests/Fuzz/Main", swiftSettings: strict))
+}

@@ -38,7 +38,7 @@ package struct AudioEngineApplication: Sendable {
     let pacer = Pacer { report, id in failureQueue.async { failures.note(report, sessionID: id) } }
     let workers = WorkerPool(
       maximumWorkers: configuration.maximumWorkers, maximumQueuedJobs: configuration.maximumQueuedJobs)
-    let extractor = makeExtractor()
+    let extractor = Extractor(configuration, logger: logger)
     Task { await extractor.lookForVersion() }
     let budget = CPUBudget.current
     let decoders = DecoderPool(count: budget.threadCount + 1, logger: logger)
@@ -50,7 +50,7 @@ package struct AudioEngineApplication: Sendable {
     let freshness = SourceFreshness(mediaRoot: mediaRoot, webCacheSeconds: configuration.webCacheSeconds)
     let disk = try makeDiskCache(freshness)
     let timelines = makeTimelines(
-      opener: makeOpener(mediaRoot: mediaRoot, extractor: extractor, decoders: decoders),
+      opener: SourceOpener(configuration, mediaRoot: mediaRoot, extractor: extractor, decoders: decoders),
       freshness: freshness, disk: disk,
       pacer: pacer, workers: workers, permits: permits, admission: admission)
     let renders = RenderService(threadCount: budget.threadCount)
@@ -87,36 +87,11 @@ package struct AudioEngineApplication: Sendable {
         requestGuard: RequestGuard(bindHost: configuration.httpHost)), connections)
   }
 
-  private func makeExtractor() -> Extractor {
-    let settings = WorkerSettings(
-      allowed: configuration.allowedNetworks.map(\.description), refused: AddressPolicy.refusedNetworks,
-      searchPrefix: configuration.searchPrefix, pluginFolders: configuration.extractorPluginFolders,
-      socketTimeoutSeconds: configuration.sourceTimeoutSeconds,
-      memoryByteLimit: configuration.extraction.memoryByteLimit)
-    return Extractor(
-      pool: ExtractionPool(
-        program: ExtractionProgram(
-          pythonPath: configuration.extractorPythonPath, scriptPath: AudioEngineConfiguration.workerScriptPath
-        ),
-        settings: settings, limits: configuration.extraction, logger: logger))
-  }
-
   private func makeDiskCache(_ freshness: SourceFreshness) throws(ErrorReport) -> DiskCache? {
     guard let directory = configuration.cacheDirectory else { return nil }
     return try DiskCache(
       directory: directory, byteLimit: configuration.cacheDirectoryByteCount,
       encoding: configuration.encoding, freshness: freshness, logger: logger)
-  }
-
-  private func makeOpener(
-    mediaRoot: MediaRoot?, extractor: Extractor, decoders: DecoderPool
-  ) -> SourceOpener {
-    let web = WebAccess(
-      policy: AddressPolicy(allowed: configuration.allowedNetworks),
-      timeoutSeconds: configuration.sourceTimeoutSeconds, byteLimit: configuration.maximumSourceByteCount,
-      bytesPerSecond: configuration.maximumSourceBytesPerSecond,
-      eventLoopGroup: MultiThreadedEventLoopGroup.singleton)
-    return SourceOpener(mediaRoot: mediaRoot, web: web, extractor: extractor, decoders: decoders)
   }
 
   private func makeTimelines(

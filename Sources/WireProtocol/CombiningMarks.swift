@@ -6,9 +6,12 @@ public struct CombiningMarks {
 
   /// Checks JSON before anything compares what is in it: its characters and its `\u` escapes.
   ///
+  /// - Parameter maximum: how many marks may be in a row.
   /// - Throws: `invalid_json` where too many marks are in a row, and where it is not UTF-8: what is decoded as something
   ///   else holds other characters than were looked at.
-  public static func check(json bytes: [UInt8]) throws(ErrorReport) {
+  public static func check(
+    json bytes: [UInt8], maximum: Int = WireLimits.maximumCombiningMarks
+  ) throws(ErrorReport) {
     var marks = CombiningMarks()
     var index = 0
     while index < bytes.count {
@@ -26,9 +29,9 @@ public struct CombiningMarks {
           .invalidJSON, "the JSON is not UTF-8 without zero bytes", hint: "encode it as UTF-8",
           stage: .command)
       }
-      guard marks.take(next.scalar) else {
+      guard marks.take(next.scalar, maximum) else {
         throw ErrorReport(
-          .invalidJSON, "the JSON has over \(WireLimits.maximumCombiningMarks) combining marks in a row",
+          .invalidJSON, "the JSON has over \(maximum) combining marks in a row",
           hint: "no language has so many on a letter", stage: .command)
       }
       index += next.byteCount
@@ -39,15 +42,15 @@ public struct CombiningMarks {
   public static func areFew(in text: String) -> Bool {
     guard !text.utf8.allSatisfy({ $0 < 0x80 }) else { return true }
     var marks = CombiningMarks()
-    return text.unicodeScalars.allSatisfy { marks.take($0.value) }
+    return text.unicodeScalars.allSatisfy { marks.take($0.value, WireLimits.maximumCombiningMarks) }
   }
 
   /// Takes the next character.
   ///
   /// - Returns: false for one mark too many.
-  private mutating func take(_ scalar: UInt32) -> Bool {
+  private mutating func take(_ scalar: UInt32, _ maximum: Int) -> Bool {
     count = Self.isMark(scalar) ? count + 1 : 0
-    return count <= WireLimits.maximumCombiningMarks
+    return count <= maximum
   }
 
   private static func isMark(_ scalar: UInt32) -> Bool {

@@ -18,5 +18,10 @@ def decoders(engine: int) -> list[int]:
     return found
 
 
+def shared_decoders(engine: int) -> list[int]:
+    """Those that many productions share: not those of a single suspect."""
+    return [pid for pid in decoders(engine) if b"\0apart\0" not in Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+
 async def decoder_figures(antiphon: Antiphon) -> dict:
     return (await request("GET", f"{antiphon.engine.url}/health")).body["decoders"]

@@ -5,6 +5,8 @@ import contextlib
 import os
 import random
 import signal
+import statistics
+import time
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,8 @@ from aiohttp.test_utils import TestServer
 
 from analysis import assert_unbroken_tone
 from client import listen, request
-from decoders import decoder_figures, decoders
+from decoders import decoder_figures, decoders, shared_decoders
+from figures import Footprint
 from hearing import until
 from inbox import assert_unbroken
 from media import FLAC, tone_clip
@@ -21,18 +24,22 @@ from opus import FRAME, decode
 from processes import Antiphon
 from signals import AMPLITUDE
 
-FREQUENCIES = (440, 620, 860, 1_200)
-TONES = {frequency: tone_clip(frequency, 60, FLAC, 44_100) for frequency in FREQUENCIES}
+TONES = {frequency: tone_clip(frequency, 130, FLAC, 44_100) for frequency in range(400, 1_300, 150)}
+#: Where in each tone a session begins: so far apart that each is produced for itself.
+STARTS_MS = range(0, 40_000, 4_000)
 #: Packets until an encoder has settled.
 ONSET = 50
 SHORT = tone_clip(700, 3, FLAC)
-KILLS = 60
+KILLS = 200
+#: Kills between two tracks that somebody wants to hear at once.
+KILLS_PER_START = 10
+FRESH = [tone_clip(700, seconds / 10, FLAC, 44_100) for seconds in range(20, 20 + KILLS // KILLS_PER_START)]
 SEED = 14
 
 
 @pytest.fixture
 def antiphon(tmp_path, media):
-    media.make(*TONES.values(), SHORT)
+    media.make(*TONES.values(), *FRESH, SHORT)
     # Little is read ahead, so that all are produced all the time.
     options = ("--cache-bytes", "0", "--read-ahead-ms", "3000")
     with Antiphon(tmp_path, media.root, engine_options=options, allow=("127.0.0.1/32",)) as running:
@@ -47,28 +54,42 @@ async def test_there_are_a_few_in_a_whole_cage(antiphon):
     assert len(decoders(antiphon.engine.pid)) == os.cpu_count() + 1
 
 
+@pytest.mark.alone
 async def test_killed_at_random_moments_and_nobody_hears_it(antiphon, new_session):
     dice = random.Random(SEED)
+    begun_after = []
     async with contextlib.AsyncExitStack() as stack:
         listeners = []
-        for frequency in FREQUENCIES:
-            for start in (0, 1_000):
+        for frequency, clip in TONES.items():
+            for start in STARTS_MS:
                 listener = await stack.enter_async_context(listen(antiphon.router.url, new_session()))
-                await listener.play(TONES[frequency].url, start_ms=start)
-                listeners.append((frequency, listener))
-        for _ in range(KILLS):
-            await asyncio.sleep(dice.uniform(0.02, 0.3))
-            with contextlib.suppress(ProcessLookupError, IndexError):
-                os.kill(dice.choice(decoders(antiphon.engine.pid)), dice.choice((signal.SIGKILL, signal.SIGSEGV)))
+                await listener.play(clip.url, start_ms=start)
+                listeners.append((f"the {frequency} Hz listener from {start} ms", frequency, listener))
+        fresh = iter(FRESH)
+        for kill in range(KILLS):
+            await asyncio.sleep(dice.uniform(0.05, 0.5))
+            # A suspect whose own process is killed as well is taken for the killer.
+            with contextlib.suppress(OSError, IndexError):
+                os.kill(dice.choice(shared_decoders(antiphon.engine.pid)), dice.choice((signal.SIGKILL, signal.SIGSEGV)))
+            if kill % KILLS_PER_START == 0:
+                begun = time.monotonic()
+                url = f"{antiphon.engine.url}/session/{new_session()}/play"
+                answer = await request("POST", url, {"url": next(fresh).url})
+                assert answer.status == 200, answer
+                begun_after.append(time.monotonic() - begun)
         await asyncio.sleep(4)
-        for frequency, listener in listeners:
+        for who, frequency, listener in listeners:
             packets = listener.packets()
-            assert len(packets) > 500, (frequency, listener.events()[-3:])
-            assert_unbroken(packets, f"the {frequency} Hz listener")
+            assert not listener.events("buffering"), who
+            assert len(packets) > 500, (who, listener.events()[-3:])
+            assert_unbroken(packets, who)
             sound = decode(packet.audio for packet in packets)[ONSET * FRAME :, 0]
-            assert_unbroken_tone(sound, frequency, AMPLITUDE, f"the {frequency} Hz listener")
+            assert_unbroken_tone(sound, frequency, AMPLITUDE, who)
     assert (await decoder_figures(antiphon))["deaths"] >= KILLS // 2
     assert antiphon.engine.is_running
+    assert Footprint(antiphon.engine.pid).peak_mebibytes() <= 400
+    print("tracks began after", sorted(round(seconds * 1_000) for seconds in begun_after), "ms")
+    assert statistics.median(begun_after) <= 0.3, begun_after
 
 
 async def test_a_source_that_kills_twice_is_refused_and_others_play(antiphon, media, new_session):

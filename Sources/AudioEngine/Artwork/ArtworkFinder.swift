@@ -1,7 +1,7 @@
 import WireProtocol
 
 /// Where the cover of a local file is: in the file, or beside it.
-struct ArtworkFinder {
+package struct ArtworkFinder {
   /// In the order they are looked for.
   private static let namesBeside = [
     "cover.jpg", "cover.jpeg", "cover.png", "cover.webp", "folder.jpg", "folder.jpeg", "folder.png",
@@ -10,6 +10,11 @@ struct ArtworkFinder {
 
   let mediaRoot: MediaRoot
   let decoders: DecoderPool
+
+  package init(mediaRoot: MediaRoot, decoders: DecoderPool) {
+    self.mediaRoot = mediaRoot
+    self.decoders = decoders
+  }
 
   /// What `ready` says where there is one.
   ///
@@ -23,7 +28,7 @@ struct ArtworkFinder {
   ///
   /// - Throws: `not_found`, `not_a_picture`, `source_too_large`, or why the file cannot be opened. What is not there and
   ///   what may not be opened are the same answer, so that nobody learns which files are outside the media root.
-  func picture(ofFile path: String) throws(ErrorReport) -> Picture {
+  package func picture(ofFile path: String) throws(ErrorReport) -> Picture {
     let name = MediaSource.url(forPath: path)
     let unfit: ErrorReport?
     do throws(ErrorReport) {

@@ -184,7 +184,7 @@ extension CageTrial {
   /// Sends a descriptor to itself, and reads the file from the one that comes.
   private func received(_ outside: Outside) -> String {
     var byte: UInt8 = 0
-    guard antiphon_send_message(outside.ends[1], &byte, 1, nil, 0, Int32(outside.file)) == 0 else {
+    guard antiphon_send_message(outside.ends[1], &byte, 1, nil, 0, Int32(outside.file), true) == 0 else {
       return RawCall.result(ofLibrary: -1)
     }
     var descriptor: Int32 = -1

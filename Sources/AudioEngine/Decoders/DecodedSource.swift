@@ -4,10 +4,12 @@ import WireProtocol
 /// A source whose bytes a decoder process reads. Where that process dies, another goes on in its place; what was made
 /// so far is heard meanwhile.
 final class DecodedSource {
-  /// Before the first packet wanted from another process: what brings decoder and encoder to where they stood.
-  private static let primedPackets = 25
-  /// Whoever has come so far since a process died under it has not killed it, or not at that place.
-  private static let acquittedPackets = 250
+  /// Before the first packet wanted from another process: what brings decoder and encoder to where they
+  /// stood. After half as many a tone has a step at the joint.
+  private static let primedPackets = 50
+  /// Whoever has come so far since a process died under it has not killed it, or not at that place: a process is at
+  /// most a turn ahead of what it has delivered.
+  private static let acquittedPackets = 50
   /// Processes that may die in a row, or have no room for a thread, before it is given up.
   private static let maximumDeaths = 10
   private static let deathPauseMicroseconds: UInt32 = 50_000
@@ -52,7 +54,7 @@ final class DecodedSource {
   ) throws(DecoderFailure) -> (DecoderCall, SourceFacts) {
     let call = try pool.call(.production, input, permit, isApart: isApart)
     try call.begin(.production)
-    guard case .opened(let facts) = try call.next() else { throw .died(wasWorking: true) }
+    guard case .opened(let facts) = try call.next() else { throw call.broken() }
     return (call, facts)
   }
 

@@ -27,6 +27,12 @@ final class DecoderCall {
   private static let silenceNanoseconds: UInt64 = 5_000_000_000
   private static let silenceCPUNanoseconds: UInt64 = 3_000_000_000
   private static let longestSilenceNanoseconds: UInt64 = 30_000_000_000
+  /// What a cover may take, for which nobody is asked whether it is still wanted.
+  private static let longestPictureNanoseconds: UInt64 = 30_000_000_000
+  /// Packets of a turn, with room to spare: a second of them, and no more than `Turn` and a step of a pipeline's.
+  private static let maximumTurnByteCount = 2 << 20
+  /// Behind every source's end, and with room for what is added to it.
+  private static let maximumOffset: Int64 = 1 << 60
   /// How often a waiting worker looks whether it is still wanted.
   private static let lookMilliseconds: Int32 = 50
 
@@ -38,6 +44,10 @@ final class DecoderCall {
   private let pool: DecoderPool
   /// What was asked for is being done there.
   private var isWorking = false
+  private let begunNanoseconds = MonotonicClock.nowNanoseconds
+  /// When it was answered last, and what it has delivered since.
+  private var answeredNanoseconds = MonotonicClock.nowNanoseconds
+  private var deliveredByteCount = 0
 
   init(
     _ process: DecoderProcess, _ socket: DecoderSocket, _ input: any MediaInput, _ permit: HeldPermit?,
@@ -57,7 +67,10 @@ final class DecoderCall {
   func begin(_ work: DecoderJob.Work) throws(DecoderFailure) {
     let message = try receive()
     guard DecoderMessage(rawValue: message.header.kind) == .began else { throw broken() }
-    permit?.decoderThreadID = Int32(truncatingIfNeeded: message.header.number)
+    // What holds a permit for long is made to stand back, and that shall be nobody else's thread.
+    permit?.decoderThreadID = Int32(exactly: message.header.number).flatMap {
+      process.hasThread($0) ? $0 : nil
+    }
     let job = DecoderJob(work: work, byteCount: input.byteCount, isSeekable: input.isSeekable)
     let file = (input as? FileInput)?.descriptor
     try answer { () throws(DecoderSocket.Gone) in
@@ -99,12 +112,15 @@ final class DecoderCall {
       case .packets:
         let isTurnOver = message.header.flag == TurnPart.isOver
         isWorking = !isTurnOver
-        return .packets(
-          message.payload, cpuNanoseconds: UInt64(clamping: number), isTurnOver: isTurnOver)
+        deliveredByteCount += message.payload.count
+        guard deliveredByteCount <= Self.maximumTurnByteCount else { throw broken() }
+        // A thread has no more CPU time than time.
+        let cost = min(UInt64(clamping: number), MonotonicClock.nowNanoseconds - answeredNanoseconds)
+        return .packets(message.payload, cpuNanoseconds: cost, isTurnOver: isTurnOver)
       case .picture:
-        do { return .picture(try socket.collect(message)) } catch { throw broken() }
+        return .picture(try collect(message, maximumByteCount: DecoderSocket.maximumLongByteCount))
       case .ended: return .ended
-      case .failed: throw .report(try decode(message))
+      case .failed: throw .report((try decode(message) as ErrorReport).bounded())
       case .began, nil: throw broken()
       }
     }
@@ -132,6 +148,9 @@ final class DecoderCall {
   }
 
   private func seek(to offset: Int64) throws(DecoderFailure) {
+    // libavformat asks for no place before the start (avio_seek), and a file may name any behind the end.
+    guard offset >= 0 else { throw broken() }
+    let offset = min(offset, Self.maximumOffset)
     do throws(ErrorReport) {
       try input.seek(to: offset)
     } catch {
@@ -145,8 +164,11 @@ final class DecoderCall {
   private func receive() throws(DecoderFailure) -> DecoderSocket.Message {
     let asked = MonotonicClock.nowNanoseconds
     var cpuAtFirst: UInt64?
-    while !socket.wait(milliseconds: Self.lookMilliseconds) {
-      guard permit?.isCancelled() != true else { throw .report(.superseded) }
+    while true {
+      let hasMessage = socket.wait(milliseconds: Self.lookMilliseconds)
+      // Also of one that says something all the time.
+      try checkWanted()
+      guard !hasMessage else { break }
       let used = process.life.cpuNanoseconds
       cpuAtFirst = cpuAtFirst ?? used
       let waited = MonotonicClock.nowNanoseconds - asked
@@ -166,8 +188,23 @@ final class DecoderCall {
     }
   }
 
+  private func checkWanted() throws(DecoderFailure) {
+    if let permit {
+      guard !permit.isCancelled() else { throw .report(.superseded) }
+    } else if MonotonicClock.nowNanoseconds > begunNanoseconds + Self.longestPictureNanoseconds {
+      throw broken()
+    }
+  }
+
+  private func collect(
+    _ message: DecoderSocket.Message, maximumByteCount: Int
+  ) throws(DecoderFailure) -> [UInt8] {
+    try DecoderSocket.collect(message, maximumByteCount: maximumByteCount, next: receive, broken: broken)
+  }
+
   private func decode<Value: Decodable>(_ message: DecoderSocket.Message) throws(DecoderFailure) -> Value {
-    do { return try socket.decode(message) } catch { throw broken() }
+    let bytes = try collect(message, maximumByteCount: DecoderSocket.maximumJSONByteCount)
+    do { return try DecoderSocket.decode(bytes) } catch { throw broken() }
   }
 
   /// It does not keep to what was agreed: who knows what it has become.
@@ -178,7 +215,9 @@ final class DecoderCall {
 
   /// From here on it works.
   private func answer(_ send: () throws(DecoderSocket.Gone) -> Void) throws(DecoderFailure) {
-    do { try send() } catch { throw .died(wasWorking: false) }
+    do { try send() } catch { throw error.isDeaf ? broken() : .died(wasWorking: false) }
     isWorking = true
+    answeredNanoseconds = MonotonicClock.nowNanoseconds
+    deliveredByteCount = 0
   }
 }

@@ -114,9 +114,23 @@ struct SourceFacts: Codable {
   }
 }
 
+extension ErrorReport {
+  /// A message names a file or an address, which may be long.
+  private static let maximumScalarCount = 2_000
+
+  /// The same within the bounds that an honest decoder keeps.
+  func bounded() -> ErrorReport {
+    var report = self
+    report.message = TagText.bounded(message, maximumScalarCount: Self.maximumScalarCount) ?? ""
+    report.hint = hint.flatMap { TagText.bounded($0, maximumScalarCount: Self.maximumScalarCount) }
+    return report
+  }
+}
+
 extension DecoderSocket {
-  /// What is collected of one payload at most: a picture.
-  private static let maximumLongByteCount = Picture.maximumByteCount
+  /// What is collected of one payload: a picture, or texts of which a hundred chapters' titles are the longest.
+  static let maximumLongByteCount = Picture.maximumByteCount
+  static let maximumJSONByteCount = 256 << 10
 
   /// Sends a payload of any length, in pieces.
   func send(long kind: UInt32, _ bytes: UnsafeRawBufferPointer, passing passed: Int32? = nil) throws(Gone) {
@@ -141,15 +155,16 @@ extension DecoderSocket {
 
   /// The whole payload of a message that may go on in the next ones.
   ///
+  /// - Parameter next: receives them.
   /// - Throws: `Gone` also where it is too long, or another message comes between.
-  func collect(_ first: Message) throws(Gone) -> [UInt8] {
+  static func collect<Failure: Error>(
+    _ first: Message, maximumByteCount: Int, next: () throws(Failure) -> Message, broken: () -> Failure
+  ) throws(Failure) -> [UInt8] {
     var bytes = Array(first.payload)
     var message = first
     while message.header.flag == MessagePart.more {
-      message = try receive()
-      guard message.header.kind == first.header.kind, bytes.count <= Self.maximumLongByteCount else {
-        throw Gone()
-      }
+      message = try next()
+      guard message.header.kind == first.header.kind, bytes.count <= maximumByteCount else { throw broken() }
       bytes.append(contentsOf: message.payload)
     }
     return bytes
@@ -157,8 +172,16 @@ extension DecoderSocket {
 
   /// - Throws: `Gone` where it is something else.
   func decode<Value: Decodable>(_ first: Message) throws(Gone) -> Value {
-    let bytes = try collect(first)
-    guard let value = try? JSONDecoder().decode(Value.self, from: Data(bytes)) else { throw Gone() }
+    let bytes = try Self.collect(
+      first, maximumByteCount: Self.maximumJSONByteCount, next: receive, broken: { Gone() })
+    return try Self.decode(bytes)
+  }
+
+  static func decode<Value: Decodable>(_ bytes: [UInt8]) throws(Gone) -> Value {
+    // A title's marks are as many as its characters may be.
+    guard (try? CombiningMarks.check(json: bytes, maximum: WireLimits.maximumTagScalarCount)) != nil,
+      let value = try? JSONDecoder().decode(Value.self, from: Data(bytes))
+    else { throw Gone() }
     return value
   }
 }

@@ -6,6 +6,9 @@ import WireProtocol
 
 /// The decoder processes: a few that many productions share, and one each for those that may have killed another.
 package final class DecoderPool: Sendable {
+  /// Starts a process.
+  package typealias Start = @Sendable (_ isApart: Bool) throws(ErrorReport) -> DecoderProcess
+
   /// Processes with one suspect each, beyond which suspects wait.
   private static let maximumApart = 8
   /// One that dies before it has run so long is not replaced at once.
@@ -34,12 +37,16 @@ package final class DecoderPool: Sendable {
   let crashing = CrashingSources()
   private let count: Int
   private let logger: Logger
+  private let startProcess: Start
   private let state = Mutex(State())
 
-  /// - Parameter count: how many processes productions share.
-  package init(count: Int, logger: Logger) {
+  /// - Parameters:
+  ///   - count: how many processes productions share.
+  ///   - start: another way to start one, for tests that are at a process's end of the conversation.
+  package init(count: Int, logger: Logger, start: @escaping Start = DecoderProcess.start) {
     self.count = count
     self.logger = logger
+    startProcess = start
   }
 
   /// Starts the shared processes, so that the first track does not wait for one.
@@ -67,7 +74,7 @@ package final class DecoderPool: Sendable {
       while true {
         let process = try isApart ? startApart(permit) : leastBusy()
         let (own, other) = try DecoderSocket.pair()
-        let socket = DecoderSocket(descriptor: own, takesDescriptors: false)
+        let socket = DecoderSocket(descriptor: own, of: .engine)
         let isTaken = process.take(other)
         close(other)
         let call = DecoderCall(process, socket, input, permit, pool: self)
@@ -137,7 +144,7 @@ package final class DecoderPool: Sendable {
   }
 
   private func startShared() throws(ErrorReport) -> DecoderProcess {
-    let process = try DecoderProcess.start(isApart: false)
+    let process = try startProcess(false)
     state.withLock { $0.shared[ObjectIdentifier(process)] = process }
     try watch(process)
     return process
@@ -152,7 +159,7 @@ package final class DecoderPool: Sendable {
     }
     permit?.acquire()
     do throws(ErrorReport) {
-      let process = try DecoderProcess.start(isApart: true)
+      let process = try startProcess(true)
       try watch(process)
       return process
     } catch {

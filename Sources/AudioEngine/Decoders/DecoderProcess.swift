@@ -4,7 +4,7 @@ import Synchronization
 import WireProtocol
 
 /// One decoder process, seen from the engine.
-final class DecoderProcess: Sendable {
+package final class DecoderProcess: Sendable {
   let life: ProcessLife
   /// Has one production alone, which may have been why another process died.
   let isApart: Bool
@@ -14,7 +14,8 @@ final class DecoderProcess: Sendable {
   let report: DecoderReport
   private let control: Int32
 
-  private init(id: pid_t, control: Int32, isApart: Bool) {
+  /// Takes the control socket's descriptor over.
+  package init(id: pid_t, control: Int32, isApart: Bool) {
     life = ProcessLife(id: id)
     report = DecoderReport(descriptor: fcntl(control, F_DUPFD_CLOEXEC, 0))
     self.control = control
@@ -25,7 +26,7 @@ final class DecoderProcess: Sendable {
   deinit { close(control) }
 
   /// Starts one: this executable once more, with nothing of the engine's environment and descriptors.
-  static func start(isApart: Bool) throws(ErrorReport) -> DecoderProcess {
+  package static func start(isApart: Bool) throws(ErrorReport) -> DecoderProcess {
     let (own, child) = try DecoderSocket.pair()
     defer { close(child) }
     var actions = posix_spawn_file_actions_t()
@@ -46,7 +47,9 @@ final class DecoderProcess: Sendable {
     posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP))
     var id = pid_t()
     var arguments: [UnsafeMutablePointer<CChar>?] = [
-      strdup("AudioEngine"), strdup(DecoderProcessMain.argument), nil,
+      strdup("AudioEngine"), strdup(DecoderProcessMain.argument),
+      // Only for whoever lists processes.
+      isApart ? strdup("apart") : nil, nil,
     ]
     defer { for argument in arguments { free(argument) } }
     var environment: [UnsafeMutablePointer<CChar>?] = [nil]
@@ -62,14 +65,17 @@ final class DecoderProcess: Sendable {
 
   /// Hands it a production's socket.
   ///
-  /// - Returns: false where it has died.
+  /// - Returns: false where it has died, or has not taken many that it was given before.
   func take(_ descriptor: Int32) -> Bool {
     var byte: UInt8 = 0
     let header = DecoderSocket.Header(kind: 0, flag: 0, number: 0)
     return withUnsafeBytes(of: header) { header in
-      antiphon_send_message(control, header.baseAddress, header.count, &byte, 0, descriptor) == 0
+      antiphon_send_message(control, header.baseAddress, header.count, &byte, 0, descriptor, false) == 0
     }
   }
+
+  /// Whether a thread is one of its own.
+  package func hasThread(_ id: Int32) -> Bool { antiphon_is_thread(id, life.id) }
 
   func kill() { life.kill() }
 }
@@ -85,7 +91,7 @@ final class DecoderReport: Sendable {
   ///
   /// - Returns: the walls that the kernel refused, and why; none where the process has died.
   func walls() -> [String] {
-    let socket = DecoderSocket(descriptor: descriptor, takesDescriptors: false)
+    let socket = DecoderSocket(descriptor: descriptor, of: .engine)
     guard let message = try? socket.receive() else { return [] }
     return (try? socket.decode(message) as [String])?.prefix(DecoderCage.Part.allCases.count)
       .map { String($0.prefix(200)) } ?? []

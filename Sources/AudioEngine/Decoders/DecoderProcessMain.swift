@@ -17,23 +17,33 @@ package enum DecoderProcessMain {
     // Not the place of whichever of the engine's threads has started it.
     EngineThread.setNiceness(0)
     antiphon_limit_heap_arenas(heapArenaCount)
-    LibavError.silenceLog()
-    Container.limitAllocations()
+    limitLibav()
     let refused = DecoderCage.enter(memoryByteCount: memoryByteCount)
-    let control = DecoderSocket(descriptor: controlDescriptor, takesDescriptors: true)
+    let control = DecoderSocket(descriptor: controlDescriptor, of: .decoder)
     let walls = refused.map { "\($0.part.rawValue): \($0.reason)" }
     guard (try? control.send(0, json: walls)) != nil else { exit(0) }
+    serve(control)
+    exit(0)
+  }
+
+  /// Before anything is opened.
+  package static func limitLibav() {
+    LibavError.silenceLog()
+    Container.limitAllocations()
+  }
+
+  /// Starts a thread for each production whose socket comes, until the other end is closed.
+  package static func serve(_ control: DecoderSocket) {
     while let message = try? control.receive() {
       guard let descriptor = message.descriptor else { continue }
       do throws(ErrorReport) {
         try EngineThread.start(name: "decoder") {
-          DecoderProduction.run(DecoderSocket(descriptor: descriptor, takesDescriptors: true))
+          DecoderProduction.run(DecoderSocket(descriptor: descriptor, of: .decoder))
         }
       } catch {
         // The engine sees it closed, and tries elsewhere.
         close(descriptor)
       }
     }
-    exit(0)
   }
 }

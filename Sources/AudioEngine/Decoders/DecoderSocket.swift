@@ -4,42 +4,57 @@ import WireProtocol
 
 /// One end of the conversation about one production, between the engine and a decoder process: whole messages, in
 /// order, with descriptors (unix(7), `SOCK_SEQPACKET`). Used by one thread.
-final class DecoderSocket {
+package final class DecoderSocket {
   /// The other end has gone.
-  struct Gone: Error {}
+  package struct Gone: Error {
+    /// Or it does not read what it is told.
+    var isDeaf = false
+  }
 
   /// What every message begins with.
-  struct Header {
-    var kind: UInt32
+  package struct Header {
+    package var kind: UInt32
     /// 0, or another meaning of the kind's own.
-    var flag: UInt32
-    var number: Int64
+    package var flag: UInt32
+    package var number: Int64
+
+    package init(kind: UInt32, flag: UInt32, number: Int64) {
+      self.kind = kind
+      self.flag = flag
+      self.number = number
+    }
 
     static let byteCount = MemoryLayout<Header>.size
   }
 
-  struct Message {
-    var header: Header
+  package struct Message {
+    package var header: Header
     /// Valid until the next message is received.
-    var payload: UnsafeRawBufferPointer
+    package var payload: UnsafeRawBufferPointer
     /// The receiver's to close; nil where none came with it.
-    var descriptor: Int32?
+    package var descriptor: Int32?
   }
 
   /// As much as libavformat reads at once.
-  static let maximumPayloadByteCount = 32_768
+  package static let maximumPayloadByteCount = 32_768
+
+  /// Whose end it is.
+  package enum Side {
+    /// Takes no descriptors, and never waits for room: an honest decoder has read all that it was told before.
+    case engine
+    case decoder
+  }
 
   private let descriptor: Int32
-  /// The engine takes none from a decoder.
-  private let takesDescriptors: Bool
+  private let side: Side
   // Safe: allocated in `init`, used by the one thread that uses the socket, freed in `deinit`.
   private let buffer = UnsafeMutableRawBufferPointer.allocate(
     byteCount: Header.byteCount + maximumPayloadByteCount, alignment: 16)
 
   /// Takes the descriptor over.
-  init(descriptor: Int32, takesDescriptors: Bool) {
+  package init(descriptor: Int32, of side: Side) {
     self.descriptor = descriptor
-    self.takesDescriptors = takesDescriptors
+    self.side = side
   }
 
   deinit {
@@ -48,7 +63,7 @@ final class DecoderSocket {
   }
 
   /// Two ends, which programs that are started do not get.
-  static func pair() throws(ErrorReport) -> (Int32, Int32) {
+  package static func pair() throws(ErrorReport) -> (Int32, Int32) {
     var ends: [Int32] = [-1, -1]
     let type = Int32(SOCK_SEQPACKET.rawValue | SOCK_CLOEXEC.rawValue)
     guard socketpair(AF_UNIX, type, 0, &ends) == 0 else {
@@ -57,28 +72,32 @@ final class DecoderSocket {
     return (ends[0], ends[1])
   }
 
-  /// Blocks while the other end has much to take still.
-  func send(
+  /// Blocks, at a decoder's end, while the engine has much to take still.
+  package func send(
     _ header: Header, _ payload: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0),
     passing passed: Int32? = nil
   ) throws(Gone) {
     let status = withUnsafeBytes(of: header) { bytes in
       antiphon_send_message(
-        descriptor, bytes.baseAddress, bytes.count, payload.baseAddress, payload.count, passed ?? -1)
+        descriptor, bytes.baseAddress, bytes.count, payload.baseAddress, payload.count, passed ?? -1,
+        side == .decoder)
     }
-    guard status == 0 else { throw Gone() }
+    guard status == 0 else { throw Gone(isDeaf: errno == EAGAIN) }
   }
 
   /// Blocks until there is a message.
-  func receive() throws(Gone) -> Message {
+  package func receive() throws(Gone) -> Message {
     var passed: Int32 = -1
-    let count = antiphon_receive_message(descriptor, buffer.baseAddress, buffer.count, &passed)
+    let count =
+      switch side {
+      case .engine: antiphon_receive_message(descriptor, buffer.baseAddress, buffer.count, nil)
+      case .decoder: antiphon_receive_message(descriptor, buffer.baseAddress, buffer.count, &passed)
+      }
     guard count >= Header.byteCount else { throw Gone() }
-    if passed >= 0, !takesDescriptors { close(passed) }
     return Message(
       header: buffer.load(as: Header.self),
       payload: UnsafeRawBufferPointer(rebasing: buffer[Header.byteCount..<count]),
-      descriptor: passed < 0 || !takesDescriptors ? nil : passed)
+      descriptor: passed < 0 ? nil : passed)
   }
 
   /// Whether there is a message, or the end of them, within a time.

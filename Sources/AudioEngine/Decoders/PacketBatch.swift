@@ -66,7 +66,7 @@ struct PacketBatch {
   }
 }
 
-/// The packets in the payload of a message.
+/// The packets in the payload of a message, 20 ms of sound each.
 struct PacketList: Sequence, IteratorProtocol {
   private var rest: UnsafeRawBufferPointer
   /// Whether what follows is no packet.
@@ -80,11 +80,13 @@ struct PacketList: Sequence, IteratorProtocol {
       return nil
     }
     let length = Int(rest[0]) | Int(rest[1]) << 8
-    guard (1...OpusPassthrough.maximumPacketByteCount).contains(length), 2 + length <= rest.count else {
+    guard 2 + length <= rest.count, case let packet = UnsafeRawBufferPointer(rebasing: rest[2..<2 + length]),
+      OpusPassthrough.fits(packet: packet)
+    else {
       isBroken = true
       return nil
     }
-    defer { rest = UnsafeRawBufferPointer(rebasing: rest[(2 + length)...]) }
-    return UnsafeRawBufferPointer(rebasing: rest[2..<2 + length])
+    rest = UnsafeRawBufferPointer(rebasing: rest[(2 + length)...])
+    return packet
   }
 }

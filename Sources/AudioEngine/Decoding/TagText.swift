@@ -18,6 +18,11 @@ package enum TagText {
   /// Without control characters and space around it, and no longer than a tag may be; nil where nothing is
   /// left. Counted in scalars: a character may be made of any number of them.
   package static func bounded(_ text: String) -> String? {
+    bounded(text, maximumScalarCount: WireLimits.maximumTagScalarCount)
+  }
+
+  /// The same for a text that may have another length.
+  static func bounded(_ text: String, maximumScalarCount: Int) -> String? {
     var scalars = String.UnicodeScalarView()
     var count = 0
     for scalar in text.unicodeScalars {
@@ -25,7 +30,7 @@ package enum TagText {
       if isSpace, scalars.isEmpty { continue }
       scalars.append(isSpace ? " " : scalar)
       count += 1
-      if count == WireLimits.maximumTagScalarCount { break }
+      if count == maximumScalarCount { break }
     }
     while scalars.last == " " { scalars.removeLast() }
     return scalars.isEmpty ? nil : String(scalars)

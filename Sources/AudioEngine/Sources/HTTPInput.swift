@@ -151,13 +151,13 @@ final class HTTPInput: MediaInput {
 
   /// A server without ranges sends everything again: what is known already is read and thrown away.
   private func skip(_ count: Int64) throws(HTTPFailure) {
-    skippedByteCount += count
-    guard skippedByteCount <= access.byteLimit else {
+    guard count <= access.byteLimit - skippedByteCount else {
       throw HTTPFailure(
         ErrorReport(
           .sourceUnreachable, "the server does not answer range requests",
           hint: "the source cannot be taken up again at byte \(offset)", stage: .connect))
     }
+    skippedByteCount += count
     var buffer = [UInt8](repeating: 0, count: Self.skipBufferByteCount)
     var rest = count
     while rest > 0 {

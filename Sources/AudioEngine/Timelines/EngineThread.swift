@@ -8,7 +8,7 @@ package enum EngineThread {
   ///   - name: at most 15 bytes, as `top -H` shows it.
   ///   - stackByteCount: the address space set aside; only touched pages cost memory.
   /// - Throws: `ErrorReport` `internal` where the system refuses another thread.
-  static func start(
+  package static func start(
     name: String, stackByteCount: Int = 1 << 20, _ body: @escaping @Sendable () -> Void
   ) throws(ErrorReport) {
     var attributes = pthread_attr_t()

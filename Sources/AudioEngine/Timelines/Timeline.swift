@@ -80,7 +80,7 @@ package final class Timeline: Sendable {
   var track: TrackDetails? { details.withLock { $0.track } }
   /// Which bytes it is made of; nil until they are open.
   package var identity: SourceIdentity? { details.withLock { $0.identity } }
-  var failure: ErrorReport? { details.withLock { $0.failure } }
+  package var failure: ErrorReport? { details.withLock { $0.failure } }
   package var byteCount: Int { segmentCount.load(ordering: .relaxed) * PacketSegment.byteCount }
 
   /// Packets produced beyond the session that is furthest: how soon the timeline runs dry.

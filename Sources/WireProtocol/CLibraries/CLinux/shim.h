@@ -42,9 +42,9 @@ static inline bool antiphon_peer_is_in_group(int fd, uint32_t group) {
   return false;
 }
 // A message of whole records, a header and a payload, and with it a descriptor where it is not negative (unix(7)).
-// Returns 0, or -1 with errno.
+// Returns 0, or -1 with errno: EAGAIN where there is no room and it does not wait.
 static inline int antiphon_send_message(
-    int fd, const void *header, size_t header_count, const void *payload, size_t payload_count, int passed) {
+    int fd, const void *header, size_t header_count, const void *payload, size_t payload_count, int passed, bool waits) {
   struct iovec parts[2] = {{(void *)header, header_count}, {(void *)payload, payload_count}};
   union { struct cmsghdr header; char bytes[CMSG_SPACE(sizeof(int))]; } control;
   struct msghdr message = {.msg_iov = parts, .msg_iovlen = payload_count > 0 ? 2 : 1};
@@ -57,16 +57,22 @@ static inline int antiphon_send_message(
     *(int *)(void *)CMSG_DATA(&control.header) = passed;
   }
   ssize_t count;
-  do count = sendmsg(fd, &message, MSG_NOSIGNAL); while (count < 0 && errno == EINTR);
+  do count = sendmsg(fd, &message, MSG_NOSIGNAL | (waits ? 0 : MSG_DONTWAIT)); while (count < 0 && errno == EINTR);
   return count < 0 ? -1 : 0;
 }
-// The next message's length; 0 at the end; -1 with errno. *passed is the descriptor that came with it, or -1.
+// The next message's length; 0 at the end; -1 with errno. *passed is the descriptor that came with it, or -1; where
+// passed is null, the kernel keeps none of those that came.
 static inline ssize_t antiphon_receive_message(int fd, void *bytes, size_t count, int *passed) {
   struct iovec part = {bytes, count};
   union { struct cmsghdr header; char bytes[CMSG_SPACE(sizeof(int))]; } control;
-  struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control.bytes};
+  struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+  if (passed) {
+    message.msg_control = &control;
+    message.msg_controllen = sizeof control.bytes;
+  }
   ssize_t received;
   do received = recvmsg(fd, &message, 0x40000000 /* MSG_CMSG_CLOEXEC */); while (received < 0 && errno == EINTR);
+  if (!passed) return received;
   *passed = -1;
   if (received < 0) return received;
   struct cmsghdr *first = CMSG_FIRSTHDR(&message);
@@ -84,6 +90,8 @@ int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *, int);
 static inline int antiphon_eventfd(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
 // Wakes of the calling thread are not delayed to be merged with others (prctl(2)).
 static inline void antiphon_set_exact_wakeups(void) { prctl(PR_SET_TIMERSLACK, 1UL); }
+// Whether a thread is one of a process's, both by the kernel's numbers (tgkill(2)).
+static inline bool antiphon_is_thread(int thread, int process) { return syscall(SYS_tgkill, process, thread, 0) == 0; }
 static inline int antiphon_thread_id(void) { return (int)syscall(SYS_gettid); }
 // Few arenas: as many threads as cores use the heap at once, and each arena keeps its own free memory.
 static inline void antiphon_limit_heap_arenas(int count) { mallopt(M_ARENA_MAX, count); }
