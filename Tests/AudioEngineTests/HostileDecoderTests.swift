@@ -117,7 +117,7 @@ import WireProtocol
   }
 
   @Test func `no thread but its own is taken for its own`() {
-    func process(_ id: pid_t) -> DecoderProcess { DecoderProcess(id: id, control: -1, isApart: false) }
+    func process(_ id: pid_t) -> DecoderProcess { DecoderProcess(id: id, control: -1) }
     #expect(process(getpid()).hasThread(EngineThread.currentID))
     #expect(!process(getpid()).hasThread(getppid()))
     #expect(!process(getppid()).hasThread(EngineThread.currentID))

@@ -68,10 +68,13 @@ final class DecodedSource {
 
   /// Has packets made, from a timeline's start to the source's end.
   ///
-  /// - Parameter body: told what comes; answers with the call where that is due, and keeps count of the packets, also
-  ///   where it throws.
+  /// - Parameters:
+  ///   - rest: waits while enough is made; called before another process goes on, so that one which delivers and dies,
+  ///     again and again, gets no further than others.
+  ///   - body: told what comes; answers with the call where that is due, and keeps count of the packets, also where it
+  ///     throws.
   func produce(
-    _ key: TrackKey, _ encoding: EncodingSettings,
+    _ key: TrackKey, _ encoding: EncodingSettings, rest: () -> Void,
     _ body: (DecoderCall, DecoderCall.Event, inout Int) throws(DecoderFailure) -> Void
   ) throws(ErrorReport) {
     var count = 0
@@ -81,10 +84,14 @@ final class DecodedSource {
         while true {
           let event = try call.next()
           try body(call, event, &count)
-          if let suspectedAt, count >= suspectedAt + Self.acquittedPackets { self.suspectedAt = nil }
+          if let suspectedAt, count >= suspectedAt + Self.acquittedPackets {
+            self.suspectedAt = nil
+            pool.acquit(call.process)
+          }
           if case .ended = event { return }
         }
       } catch {
+        rest()
         try replaceCall(after: error, at: count)
       }
     }

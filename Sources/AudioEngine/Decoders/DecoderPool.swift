@@ -20,10 +20,19 @@ package final class DecoderPool: Sendable {
     /// Those that take further productions, and their productions.
     var shared: [ObjectIdentifier: DecoderProcess] = [:]
     var jobs: [ObjectIdentifier: Int] = [:]
+    /// Those with one suspect each; the number has those that are being started as well.
+    var apart: Set<ObjectIdentifier> = []
     var apartCount = 0
     var deaths = 0
     /// Walls of the cage that the kernel refused.
     var unguarded: Set<String> = []
+
+    /// - Returns: whether it stood apart.
+    mutating func leaveApart(_ key: ObjectIdentifier) -> Bool {
+      guard apart.remove(key) != nil else { return false }
+      apartCount -= 1
+      return true
+    }
   }
 
   package struct Statistics: Sendable {
@@ -120,9 +129,21 @@ package final class DecoderPool: Sendable {
 
   /// A production of a process has ended.
   func end(_ process: DecoderProcess) {
+    // Freed only behind the lock: it leaves then.
+    _ = state.withLock { state -> DecoderProcess? in
+      let key = process.key
+      state.jobs[key] = state.jobs[key].flatMap { $0 > 1 ? $0 - 1 : nil }
+      guard state.jobs[key] == nil, state.shared.count > count else { return nil }
+      return state.shared.removeValue(forKey: key)
+    }
+  }
+
+  /// What a process has alone is no suspect any more: it is as good as the others, and makes room for another's.
+  func acquit(_ process: DecoderProcess) {
     state.withLock { state in
-      let id = ObjectIdentifier(process)
-      state.jobs[id] = state.jobs[id].flatMap { $0 > 1 ? $0 - 1 : nil }
+      guard state.leaveApart(process.key) else { return }
+      state.shared[process.key] = process
+      state.jobs[process.key] = 1
     }
   }
 
@@ -132,20 +153,20 @@ package final class DecoderPool: Sendable {
   private func leastBusy() throws(ErrorReport) -> DecoderProcess {
     let process = state.withLock { state in
       let least = state.shared.values.min {
-        state.jobs[ObjectIdentifier($0), default: 0] < state.jobs[ObjectIdentifier($1), default: 0]
+        state.jobs[$0.key, default: 0] < state.jobs[$1.key, default: 0]
       }
-      if let least { state.jobs[ObjectIdentifier(least), default: 0] += 1 }
+      if let least { state.jobs[least.key, default: 0] += 1 }
       return least
     }
     if let process { return process }
     let started = try startShared()
-    state.withLock { $0.jobs[ObjectIdentifier(started), default: 0] += 1 }
+    state.withLock { $0.jobs[started.key, default: 0] += 1 }
     return started
   }
 
   private func startShared() throws(ErrorReport) -> DecoderProcess {
     let process = try startProcess(false)
-    state.withLock { $0.shared[ObjectIdentifier(process)] = process }
+    state.withLock { $0.shared[process.key] = process }
     try watch(process)
     return process
   }
@@ -160,6 +181,8 @@ package final class DecoderPool: Sendable {
     permit?.acquire()
     do throws(ErrorReport) {
       let process = try startProcess(true)
+      // Before it is watched: it may end at once.
+      state.withLock { _ = $0.apart.insert(process.key) }
       try watch(process)
       return process
     } catch {
@@ -177,12 +200,12 @@ package final class DecoderPool: Sendable {
   }
 
   private func remove(_ process: DecoderProcess) {
-    state.withLock { $0.shared[ObjectIdentifier(process)] = nil }
+    state.withLock { $0.shared[process.key] = nil }
   }
 
   /// Replaces a process that dies.
   private func watch(_ process: DecoderProcess) throws(ErrorReport) {
-    let (id, isApart, started) = (process.id, process.isApart, process.startedNanoseconds)
+    let (id, key, started) = (process.id, process.key, process.startedNanoseconds)
     // Without the process itself, whose last user closes its control socket.
     let life = process.life
     let report = process.report
@@ -190,14 +213,13 @@ package final class DecoderPool: Sendable {
       note(report.walls())
       let reason = life.awaitEnd()
       state.withLock { state in
-        if isApart { state.apartCount -= 1 }
+        _ = state.leaveApart(key)
         if reason != nil { state.deaths += 1 }
-        state.shared = state.shared.filter { $0.value.id != id }
+        state.shared[key] = nil
       }
       guard let reason else { return }
       logger.warning(
         "a decoder process ended \(reason); its productions go on in another", metadata: ["process": "\(id)"])
-      guard !isApart else { return }
       let isYoung = MonotonicClock.nowNanoseconds < started + Self.leastLifeNanoseconds
       DispatchQueue.global().asyncAfter(deadline: .now() + (isYoung ? Self.startDelay : .seconds(0))) {
         self.replace()

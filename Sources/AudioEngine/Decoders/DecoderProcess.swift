@@ -6,26 +6,27 @@ import WireProtocol
 /// One decoder process, seen from the engine.
 package final class DecoderProcess: Sendable {
   let life: ProcessLife
-  /// Has one production alone, which may have been why another process died.
-  let isApart: Bool
   var id: pid_t { life.id }
+  /// As long as its life is watched, nothing else has the same.
+  var key: ObjectIdentifier { ObjectIdentifier(life) }
   let startedNanoseconds = MonotonicClock.nowNanoseconds
   /// What it says of itself at its start.
   let report: DecoderReport
   private let control: Int32
 
   /// Takes the control socket's descriptor over.
-  package init(id: pid_t, control: Int32, isApart: Bool) {
+  package init(id: pid_t, control: Int32) {
     life = ProcessLife(id: id)
     report = DecoderReport(descriptor: fcntl(control, F_DUPFD_CLOEXEC, 0))
     self.control = control
-    self.isApart = isApart
   }
 
   /// What is at its end leaves when its control socket is closed.
   deinit { close(control) }
 
   /// Starts one: this executable once more, with nothing of the engine's environment and descriptors.
+  ///
+  /// - Parameter isApart: it is for one production that may have been why another process died.
   package static func start(isApart: Bool) throws(ErrorReport) -> DecoderProcess {
     let (own, child) = try DecoderSocket.pair()
     defer { close(child) }
@@ -60,7 +61,7 @@ package final class DecoderProcess: Sendable {
         .internal, "no decoder process can be started: \(errorText(status))",
         hint: "raise the limit of processes (TasksMax, ulimit -u)", stage: .probe)
     }
-    return DecoderProcess(id: id, control: own, isApart: isApart)
+    return DecoderProcess(id: id, control: own)
   }
 
   /// Hands it a production's socket.

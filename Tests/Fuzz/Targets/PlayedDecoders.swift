@@ -38,7 +38,7 @@ package final class PlayedDecoders: Sendable {
       play(control)
       running.subtract(1, ordering: .releasing)
     }
-    return DecoderProcess(id: Self.noProcess, control: own, isApart: isApart)
+    return DecoderProcess(id: Self.noProcess, control: own)
   }
 
   /// No wall of the cage is missing.
