@@ -31,7 +31,10 @@ package struct Script: Sendable {
     isDeaf = options & 2 != 0
     startMilliseconds = options & 4 != 0 ? 1_000 : 0
     volume = options & 8 != 0 ? 0.5 : 1
-    while let step = Self.step(&rest) { steps.append(step) }
+    while let step = Self.step(&rest) {
+      // Nobody leaves a cover: it is waited for as long as the engine has patience.
+      if case .hang = step, wantsPicture { steps.append(.end) } else { steps.append(step) }
+    }
   }
 
   private static func step(_ rest: inout Slice<UnsafeRawBufferPointer>) -> Step? {
