@@ -41,6 +41,18 @@ def test_every_option_is_a_setting(program, prefix):
     assert {source for _, source in listed.values()} == {"the default"}, listed
 
 
+@pytest.mark.parametrize(
+    ("program", "setting", "value"),
+    [
+        ("AudioEngine", "--max-workers", "60"),
+        ("AudioEngine", "--idle-timeout-seconds", "300"),
+        ("Router", "--stream-heartbeat-seconds", "30"),
+    ],
+)
+def test_the_seeds_figures_are_the_defaults(program, setting, value):
+    assert table(run(program, "--print-config").stdout)[setting] == (value, "the default")
+
+
 @BOTH
 def test_the_order_is_command_line_environment_file_default(program, prefix, tmp_path):
     file = tmp_path / "settings.json"

@@ -79,6 +79,30 @@ ENCODINGS = {
 }
 
 
+@pytest.mark.parametrize("kind", SONGS)
+async def test_a_paused_session_is_stopped(antiphon, media, new_session, kind):
+    clip = SONGS[kind]
+    media.path(clip)
+    async with listen(antiphon.router.url, new_session()) as listener:
+        await listener.play(clip.url)
+        await listener.wait_packets(30)
+        paused = await listener.command("pause")
+        stopped = await listener.command("stop")
+        assert stopped["type"] == "ended" and stopped["reason"] == "stopped", stopped
+        assert stopped["position_ms"] == paused["position_ms"], (stopped, paused)
+        engine = await request("GET", f"{antiphon.engine.url}/session/{listener.session}")
+        assert engine.body["state"] == "idle" and engine.body["why"]["ended"]["reason"] == "stopped", engine
+        refused = await request("POST", f"{antiphon.engine.url}/session/{listener.session}/resume")
+        assert refused.code == "no_such_session", refused
+        # Nothing of it is left over for what plays next.
+        await listener.play(clip.url)
+        playing = await listener.wait_event("playing", listener.index(stopped))
+        assert playing["position_ms"] == 0, playing
+        assert not listener.packets(listener.index(paused), listener.index(playing)), listener
+        await listener.wait_packets(20, since=listener.index(playing))
+        await listener.command("stop")
+
+
 async def test_volume_one_half_is_6_db_less(antiphon, media, new_session):
     """Set while it plays, in every container: also where packets were passed through before."""
     clips = {name: tone_clip(600, 6, encoding) for name, encoding in ENCODINGS.items()}

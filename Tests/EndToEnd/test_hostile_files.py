@@ -51,13 +51,13 @@ async def test_a_rate_that_nobody_records_at(antiphon, media, new_session, rate)
 
 
 async def test_a_file_of_half_a_billion_years(antiphon, media, new_session):
-    """RF64 gives its data's size in 64 bits."""
+    """RF64 gives its data's size in 64 bits. What there is of it plays, and no duration is believed."""
     ds64 = b"ds64" + struct.pack("<IQQQI", 28, 2**60, 2**59, 2**59, 0)
     fmt = b"fmt " + struct.pack("<IHHIIHH", 16, 1, 1, 8_000, 8_000, 1, 8)
     rf64 = b"RF64" + b"\xff" * 4 + b"WAVE" + ds64 + fmt + b"data" + b"\xff" * 4 + bytes(8_000)
     url = media.write("ages.wav", rf64)
     answer = await request("POST", f"{antiphon.engine.url}/session/{new_session()}/play", {"url": url})
-    assert answer.status == 200 or answer.status in (415, 422), answer
+    assert answer.status == 200 and "duration_ms" not in answer.body, answer
 
 
 async def test_a_title_without_end(antiphon, media, new_session):
@@ -126,15 +126,18 @@ async def test_an_index_of_millions_that_is_not_there(antiphon, media, new_sessi
     await asyncio.sleep(1)
 
 
-@pytest.mark.parametrize("name", RICH)
-async def test_a_tag_with_tens_of_thousands_of_entries(antiphon, media, new_session, name):
-    """It is read no further, or the file is refused; that takes no longer than an ordinary file takes on a bad day."""
+@pytest.mark.parametrize(
+    ("name", "status", "word"), [("private.mp3", 200, "mp3"), ("texts.mp3", 200, "mp3"), ("comments.flac", 422, "flac")]
+)
+async def test_a_tag_with_tens_of_thousands_of_entries(antiphon, media, new_session, name, status, word):
+    """It is read no further and the sound behind it plays, where there is any; that takes no longer than an ordinary
+    file takes on a bad day."""
     url = media.write(name, RICH[name]())
     used = _cpu_seconds(antiphon.engine.pid)
     answer = await request("POST", f"{antiphon.engine.url}/session/{new_session()}/play", {"url": url})
-    assert answer.status == 200 or answer.status in (413, 415, 422, 504), answer
+    assert answer.status == status, answer
+    assert answer.body["codec" if status == 200 else "message"].endswith(word), answer
     assert _cpu_seconds(antiphon.engine.pid) - used < 3
-    assert answer.status == 200 or name.endswith("flac"), "the sound behind the tag plays"
 
 
 async def test_such_files_played_and_stopped_keep_nobody_waiting(antiphon, media, new_session):

@@ -10,11 +10,12 @@ import termios
 
 import aiohttp
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
 from client import connect_to_engine, listen, request
+from frozen import threads
 from inbox import PATIENCE_SECONDS, assert_unbroken
 from media import FLAC, MP3_CBR, OGG_OPUS, WAV, http_url, tone_clip
+from metrics import figure, wait_figure
 from processes import Antiphon
 from web_server import WebServer
 
@@ -24,21 +25,6 @@ PASSTHROUGH = tone_clip(440, 20, OGG_OPUS)
 SHORT = tone_clip(550, 3, FLAC)
 LONG = tone_clip(660, 240, FLAC)
 LONG_MP3 = tone_clip(770, 240, MP3_CBR, 44_100)
-
-
-async def figure(server, name: str) -> float:
-    text = (await request("GET", f"{server.url}/metrics")).body
-    samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
-    return sum(sample.value for sample in samples if sample.name == name)
-
-
-async def wait_figure(server, name: str, is_right, what: str) -> float:
-    """Waits until a figure of /metrics is as it should be."""
-    deadline = asyncio.get_running_loop().time() + PATIENCE_SECONDS
-    while not is_right(value := await figure(server, name)):
-        assert asyncio.get_running_loop().time() < deadline, f"{name} is {value}, expected {what}"
-        await asyncio.sleep(0.05)
-    return value
 
 
 async def refused(url: str, body: dict) -> tuple[int, dict, str | None]:
@@ -87,6 +73,74 @@ async def test_an_exhausted_pool_says_so_and_recovers(tmp_path, media, new_sessi
             await engine.command(type="stop", session_id=holders[0])
             ready = await engine.wait_answer(waiting)
             assert ready["type"] == "ready", ready
+
+
+async def test_the_pool_shrinks_when_there_is_nothing_to_do(tmp_path, media, new_session):
+    """Twelve tracks have a thread each; half a minute after the last there is none, and the next track plays."""
+    media.path(PASSTHROUGH)
+    with (
+        WebServer(media.root) as site,
+        Antiphon(tmp_path, media.root, allow=("127.0.0.1/32",), router=False) as antiphon,
+    ):
+        async with connect_to_engine(antiphon.socket) as engine:
+
+            async def wait_threads(count: int) -> None:
+                deadline = asyncio.get_running_loop().time() + PATIENCE_SECONDS
+                while (found := len(threads(antiphon.engine.pid, "worker"))) != count:
+                    assert asyncio.get_running_loop().time() < deadline, f"{found} workers, expected {count}"
+                    await asyncio.sleep(0.1)
+
+            sessions = [new_session() for _ in range(12)]
+            for number, session in enumerate(sessions):
+                await engine.send(type="play", session_id=session, url=f"{site.url}/hang", volume=(number + 1) / 12)
+            await wait_threads(12)
+            for session in sessions:
+                await engine.command(type="stop", session_id=session)
+            await wait_threads(0)
+            await engine.command(type="play", session_id=sessions[0], url=PASSTHROUGH.url)
+            await engine.wait_packets(10, session=sessions[0])
+
+
+# MARK: Sessions
+
+
+async def test_one_session_too_many_is_refused_and_the_others_play_on(tmp_path, media, new_session):
+    media.path(PASSTHROUGH)
+    with Antiphon(tmp_path, media.root, engine_options=("--max-sessions", "2"), router=False) as antiphon:
+        async with connect_to_engine(antiphon.socket) as engine:
+            first, second, third = (new_session() for _ in range(3))
+            for session in (first, second):
+                await engine.command(type="play", session_id=session, url=PASSTHROUGH.url)
+            since = engine.mark()
+            answer = await engine.ask(type="play", session_id=third, url=PASSTHROUGH.url)
+            assert answer["type"] == "error" and answer["code"] == "too_many_sessions", answer
+            assert "2 sessions" in answer["message"] and "--max-sessions" in answer["hint"], answer
+            door = f"{antiphon.engine.url}/session/{third}/play"
+            assert (await request("POST", door, {"url": PASSTHROUGH.url})).status == 503
+            # Another track in a session that there is needs no place.
+            await engine.command(type="play", session_id=first, url=PASSTHROUGH.url, volume=0.5)
+            await engine.wait_packets(25, since=engine.mark(), session=first)
+            assert len(engine.packets(since, session=second)) >= 25
+            assert not engine.packets(session=third)
+            assert_no_gap(engine, [second])
+            await engine.command(type="stop", session_id=second)
+            await engine.command(type="play", session_id=third, url=PASSTHROUGH.url)
+            await engine.wait_packets(10, session=third)
+
+
+async def test_what_a_session_held_is_freed_with_it(tmp_path, media, new_session):
+    """Where no cache keeps it for another."""
+    media.path(LONG)
+    options = ("--cache-bytes", "0")
+    with Antiphon(tmp_path, media.root, engine_options=options, router=False) as antiphon:
+        async with connect_to_engine(antiphon.socket) as engine:
+            session = new_session()
+            await engine.command(type="play", session_id=session, url=LONG.url)
+            await engine.wait_packets(20, session=session)
+            assert await figure(antiphon.engine, "antiphon_engine_timeline_bytes") > 0
+            await engine.command(type="stop", session_id=session)
+            for name in ("timelines", "timeline_bytes", "workers_busy", "productions_waiting"):
+                await wait_figure(antiphon.engine, f"antiphon_engine_{name}", lambda n: n == 0, "0")
 
 
 # MARK: Commands that cannot be understood

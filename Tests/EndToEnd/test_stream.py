@@ -14,10 +14,14 @@ from access import ticket
 from client import bearer, raw_request, request
 from github import SECRET, accepted, deliver
 from inbox import PATIENCE_SECONDS
+from metrics import wait_figure
 from processes import Antiphon, wait_ready
 from stream import samples, stream
 
 _numbers = itertools.count(3_000_000)
+
+#: Bytes of pieces that wait for clients.
+WAITING = "antiphon_router_stream_waiting_bytes"
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +86,7 @@ async def test_every_encoding_has_the_same_sound(antiphon, number):
             assert (await client.wait_event("connected"))["data"]["encoding"] == name
         await push(router, number)
         pieces = {name: (await client.buffers(1))[0] for name, client in clients.items()}
+        sizes = {each["encoding"]: each["bytesSent"] for each in await wait_clients(router, number, 4)}
     sounds = {name: samples(piece["data"]["buffer"]) for name, piece in pieces.items()}
     assert len({json.dumps(piece["data"]["params"]) for piece in pieces.values()}) == 1
     length = len(sounds["json"])
@@ -93,6 +98,11 @@ async def test_every_encoding_has_the_same_sound(antiphon, number):
     assert length - size <= 960
     mono = [sounds[name][:size].mean(axis=1) for name in ("json", "opus")]
     assert np.corrcoef(*mono)[0, 1] > 0.9
+    # Of what the samples take in words: the seed's compression halves it at least.
+    assert sizes["json"] > 10 * 2 * length / 2
+    assert sizes["json-deflate"] < sizes["json"] / 2, sizes
+    assert sizes["pcm16"] < sizes["json"] / 3, sizes
+    assert sizes["opus"] < sizes["json"] / 50, sizes
 
 
 async def test_clients_of_one_encoding_get_the_same_bytes(antiphon, number):
@@ -196,6 +206,21 @@ async def test_one_that_does_not_read_is_dropped_and_others_are_not(antiphon, nu
             assert not reader.events("error")
     finally:
         silent.close()
+
+
+async def test_what_waits_for_a_client_is_freed_when_it_goes(antiphon, number):
+    router = antiphon.router.url
+    silent = raw_request(
+        antiphon.router.address, f"GET /stream/{number}?encoding=json HTTP/1.1\n\r\n", receive_buffer=4_096
+    )
+    try:
+        await wait_clients(router, number, 1)
+        await push(router, number)
+        await wait_figure(antiphon.router, WAITING, lambda n: n > 1_000_000, "a piece")
+    finally:
+        silent.close()
+    await wait_figure(antiphon.router, WAITING, lambda n: n == 0, "0")
+    await wait_clients(router, number, 0)
 
 
 async def wait_clients(

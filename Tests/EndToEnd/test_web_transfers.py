@@ -139,7 +139,27 @@ async def test_a_source_has_no_more_bytes_than_it_may_have(tmp_path, media, site
         url = f"{small.engine.url}/session/{new_session()}/play"
         answer = await request("POST", url, {"url": f"{site.url}/files/{MP3.file}"})
         assert answer.status == 413 and answer.code == "source_too_large", answer
-        # One that does not say its length ends when it has sent as much.
+
+
+async def test_one_that_does_not_say_its_length_plays_as_far_as_it_may(tmp_path, media, site, new_session):
+    options = ("--max-source-bytes", "50000")
+    with Antiphon(tmp_path, media.root, allow=("127.0.0.1/32",), engine_options=options) as small:
+        async with listen(small.router.url, new_session()) as listener:
+            # The server waits at 40,000 bytes until it has begun.
+            await listener.play(f"{site.url}/held/{MP3.file}")
+            site.released.set()
+            error = await listener.wait_event("error")
+            assert error["code"] == "source_too_large", error
+            assert (await listener.wait_event("ended"))["reason"] == "finished"
+            # 24,000 bytes are a second.
+            assert 90 <= len(listener.packets()) <= 105, listener
+
+
+async def test_one_whose_sound_lies_behind_what_it_may_have_does_not_begin(tmp_path, media, site, new_session):
+    tag = b"ID3\x04\0\0" + bytes([0, 3, 0x0D, 0x40]) + bytes(60 * 1_024 - 64)
+    media.write("behind-a-tag.mp3", tag + media.bytes(MP3))
+    options = ("--max-source-bytes", "50000")
+    with Antiphon(tmp_path, media.root, allow=("127.0.0.1/32",), engine_options=options, router=False) as small:
         url = f"{small.engine.url}/session/{new_session()}/play"
-        answer = await request("POST", url, {"url": f"{site.url}/chunked/{MP3.file}"})
-        assert answer.status == 200 or answer.code == "source_too_large", answer
+        answer = await request("POST", url, {"url": f"{site.url}/chunked/behind-a-tag.mp3"})
+        assert answer.status == 413 and answer.code == "source_too_large", answer

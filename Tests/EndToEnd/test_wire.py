@@ -29,6 +29,7 @@ async def test_hello_tells_what_plays(antiphon, media):
         hello = await one.wait_event("hello")
         assert one.received[0] is hello and hello["protocol"] == 1 and hello["sessions"] == [], hello
         assert {"engine_version", "started_at_ms", "now_ns", "limits"} <= hello.keys(), hello
+        assert hello["limits"] == {"max_workers": 60, "max_sessions": 10_000, "read_ahead_ms": 15_000}, hello
         await one.command(type="play", session_id="1234567890123456789", url=clip.url)
         await one.command(type="play", session_id="123456789012345678901234", url=clip.url, paused=True)
         await one.wait_packets(10)

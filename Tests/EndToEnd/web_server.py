@@ -1,6 +1,7 @@
 """A real HTTP server for the engine to fetch from: one that is good, and one that is everything else."""
 
 import contextlib
+import threading
 import time
 import urllib.parse
 import zlib
@@ -18,10 +19,10 @@ class WebServer(LocalServer):
 
     `/breaks/NAME` hangs up after every 300,000 bytes. These do wrong once, at half of the file, and right when asked
     again from there: `/once/NAME` (which knows no ranges), `/stalls/NAME`, `/tears/NAME` (chunked), `/limps/NAME` (503
-    twice), `/ticket/NAME` (redirects to an address that is good for one request). `/chunked/NAME` says no length,
-    `/long/NAME` one too long, `/short/NAME` one too short. `/shifts/NAME` answers another part than asked for,
-    `/grows/NAME` another length, `/changes/NAME` has another file each time, `/trickle/NAME` sends a byte now and
-    then, `/deflated/NAME` compresses.
+    twice), `/ticket/NAME` (redirects to an address that is good for one request). `/chunked/NAME` says no length, nor
+    does `/held/NAME`, which waits after 40,000 bytes until it is `released`; `/long/NAME` says one too long,
+    `/short/NAME` one too short. `/shifts/NAME` answers another part than asked for, `/grows/NAME` another length,
+    `/changes/NAME` has another file each time, `/trickle/NAME` sends a byte now and then, `/deflated/NAME` compresses.
     """
 
     BREAK_BYTES = 300_000
@@ -30,6 +31,7 @@ class WebServer(LocalServer):
         super().__init__(_Handler, address)
         self.folder = folder
         self.ranges: list[str | None] = []
+        self.released = threading.Event()
 
 
 class _Handler(LocalHandler):
@@ -75,6 +77,8 @@ class _Handler(LocalHandler):
                         self._send_part(name, stop_after=self._half(name) if kind == "ticket-1" else None)
                 case "chunked":
                     self._send_chunks(name)
+                case "held":
+                    self._send_chunks(name, hold_after=40_000)
                 case "long":
                     self._send_part(name, promised=10_000)
                 case "short":
@@ -193,7 +197,7 @@ class _Handler(LocalHandler):
             self.site.over.wait()
         self.close_connection = True
 
-    def _send_chunks(self, name: str, stop_after: int | None = None) -> None:
+    def _send_chunks(self, name: str, stop_after: int | None = None, hold_after: int | None = None) -> None:
         """Without a length; one that breaks off does ranges."""
         data = self._data(name)
         begin = int(self.headers["Range"].removeprefix("bytes=").partition("-")[0])
@@ -206,6 +210,8 @@ class _Handler(LocalHandler):
         self.send_header("ETag", '"constant"')
         self.end_headers()
         for place in range(0, stop_after or len(data), 10_000):
+            if place == hold_after:
+                self.site.released.wait()
             piece = data[place : min(place + 10_000, stop_after or len(data))]
             self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
         if stop_after is None:
