@@ -33,9 +33,12 @@ package struct AudioEngineApplication: Sendable {
     let mediaRoot: MediaRoot? =
       if let path = configuration.mediaRootPath { try MediaRoot(path) } else { nil }
     let failures = RefusalLog(logger: logger, subject: "session error")
-    let failureQueue = DispatchQueue(label: "antiphon.failures")
-    // The pacer's thread does not log.
-    let pacer = Pacer { report, id in failureQueue.async { failures.note(report, sessionID: id) } }
+    let changes = SessionLog(logger: logger)
+    // The pacer's thread does not log. One queue, so that an error comes before the end that it brings.
+    let logQueue = DispatchQueue(label: "antiphon.log")
+    let pacer = Pacer(
+      onFailure: { report, id in logQueue.async { failures.note(report, sessionID: id) } },
+      onChange: { change, id in logQueue.async { changes.note(change, of: id) } })
     let workers = WorkerPool(
       maximumWorkers: configuration.maximumWorkers, maximumQueuedJobs: configuration.maximumQueuedJobs)
     let extractor = Extractor(configuration, logger: logger)

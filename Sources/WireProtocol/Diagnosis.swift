@@ -6,6 +6,8 @@ public struct Diagnosis: Codable, Sendable, Equatable {
   /// In the order in which they ended.
   public var stages: [StageRecord]
   public var underruns: Underruns
+  /// What has gone out since `play`.
+  public var sent: Sent
   /// How often a broken connection or an expired address was taken up again.
   public var restarts: Int
   public var lastError: ErrorReport?
@@ -27,6 +29,14 @@ public struct Diagnosis: Codable, Sendable, Equatable {
     }
   }
 
+  /// Opus packets, and their bytes without any header.
+  public struct Sent: Codable, Sendable, Equatable {
+    public var packets = 0
+    public var bytes = 0
+
+    public init() {}
+  }
+
   public struct Ended: Codable, Sendable, Equatable {
     public var reason: EngineEvent.EndReason
     public var agoMilliseconds: Int
@@ -44,18 +54,20 @@ public struct Diagnosis: Codable, Sendable, Equatable {
 
   public init(
     state: SessionSnapshot.State, summary: String, stages: [StageRecord] = [],
-    underruns: Underruns = Underruns(), restarts: Int = 0, lastError: ErrorReport? = nil
+    underruns: Underruns = Underruns(), sent: Sent = Sent(), restarts: Int = 0,
+    lastError: ErrorReport? = nil
   ) {
     self.state = state
     self.summary = summary
     self.stages = stages
     self.underruns = underruns
+    self.sent = sent
     self.restarts = restarts
     self.lastError = lastError
   }
 
   enum CodingKeys: String, CodingKey {
-    case state, summary, stages, underruns, restarts, ended
+    case state, summary, stages, underruns, sent, restarts, ended
     case lastError = "last_error"
   }
 }

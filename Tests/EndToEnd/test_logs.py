@@ -72,6 +72,43 @@ async def test_every_line_is_whole_and_says_what_it_concerns(logging, new_sessio
         assert refused.endswith(" session=hostile") and failed.endswith(f" session={session}"), (refused, failed)
 
 
+async def test_each_session_begins_and_ends_with_a_line(logging, new_session):
+    antiphon, form = logging
+    session = new_session()
+
+    def said() -> list[str]:
+        """What the engine's log says of the session, errors aside."""
+        if form == "json":
+            fields = map(json.loads, lines(antiphon.engine))
+            found = [each["message"] for each in fields if each.get("session") == session]
+        else:
+            found = re.findall(rf" INFO (.*) session={session}$", antiphon.engine.log.read_text(), re.MULTILINE)
+        return [message for message in found if not message.startswith("session error")]
+
+    def sent(packets: list) -> str:
+        return f"{len(packets)} packets, {sum(len(packet.audio) for packet in packets)} bytes"
+
+    async with listen(antiphon.router.url, session) as listener:
+        await listener.play(SONG.url)
+        await listener.wait_packets(20)
+        await listener.play(SONG.url, volume=0.5)
+        replaced = await listener.wait_event("ended")
+        await listener.wait_packets(20, since=listener.index(replaced))
+        await listener.command("stop")
+        first, second = (listener.packets(until=listener.index(replaced)), listener.packets(listener.index(replaced)))
+        await listener.ask("play", url="http://127.0.0.1:1/song.mp3?key=secret")
+        expected = [
+            f"begins {SONG.url}",
+            f"stopping what plays for another track: {sent(first)}",
+            f"begins {SONG.url}",
+            f"ended (stopped): {sent(second)}",
+            "begins http://127.0.0.1:1/song.mp3",
+            "ended (loadFailed): 0 packets, 0 bytes",
+        ]
+        await wait_line(antiphon.engine, "ended (loadFailed)")
+        assert said() == expected
+
+
 async def test_the_router_says_which_session_goes_on(logging, new_session):
     antiphon, form = logging
     session = new_session()

@@ -12,7 +12,7 @@ import yaml
 
 from client import listen, request
 from media import OGG_OPUS, tone_clip
-from processes import Antiphon
+from processes import ROOT, Antiphon
 from prometheus import SHIPPED, Prometheus
 
 SONG = tone_clip(440, 30, OGG_OPUS)
@@ -59,6 +59,18 @@ def test_every_alert_is_tested_and_tells_what_to_do():
         assert f'alertname="{rule["alert"]}"' in tested, f"alerts_test.yml does not have {rule['alert']} fire"
         assert rule["labels"]["severity"] in ("critical", "warning"), rule
         assert {"summary"} <= rule["annotations"].keys() and rule["for"], rule
+
+
+def test_the_alert_for_memory_knows_how_much_there_is():
+    """Containers and units have the same limits, and the alert is 80 % of them."""
+    [rule] = [rule for rule in RULES if rule["alert"] == "AntiphonMemory"]
+    limits = re.findall(r'job="antiphon-(\w+)"} > 0\.8 \* (\d+) \* 2\^20', rule["expr"])
+    services = yaml.safe_load((ROOT / "deploy/docker-compose.yml").read_text())["services"]
+    for name, mebibytes in limits:
+        assert services[name]["mem_limit"].endswith({"1024": ":-1g}", "512": ":-512m}"}[mebibytes]), name
+        unit = (ROOT / f"deploy/systemd/antiphon-{name}.service").read_text()
+        assert {"1024": "MemoryMax=1G\n", "512": "MemoryMax=512M\n"}[mebibytes] in unit, name
+    assert [name for name, _ in limits] == ["engine", "router"]
 
 
 def test_the_dashboard_asks_the_datasource_that_is_provisioned():

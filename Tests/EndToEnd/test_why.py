@@ -43,6 +43,25 @@ async def test_what_a_play_went_through(antiphon, media, new_session):
         assert ended["ended"]["ago_ms"] >= 0 and "stopped" in ended["summary"], ended
 
 
+async def test_what_has_gone_out_is_counted(antiphon, media, new_session):
+    """Every packet, those of a fade too, and their own bytes."""
+    media.path(CLIP)
+    async with listen(antiphon.router.url, new_session()) as listener:
+        await listener.play(CLIP.url)
+        await listener.wait_packets(30)
+        await listener.command("pause")
+        await listener.command("resume")
+        await listener.wait_packets(60)
+        assert (await listener.command("why"))["sent"]["packets"] >= 60
+        await listener.command("stop")
+        heard = [packet.audio for packet in listener.packets()]
+        expected = {"packets": len(heard), "bytes": sum(map(len, heard))}
+        assert (await listener.command("why"))["sent"] == expected
+        await listener.play(CLIP.url)
+        assert (await listener.command("why"))["sent"]["packets"] < len(heard)
+        await listener.command("stop")
+
+
 async def test_why_a_track_could_not_be_loaded(antiphon, new_session):
     async with listen(antiphon.router.url, new_session()) as listener:
         answer = await listener.ask("play", url="media:not-there.flac")

@@ -45,9 +45,15 @@ package final class Pacer: Sendable {
   package let statistics = PacerStatistics()
   /// Told of every session's errors, on the pacer's thread.
   let onFailure: @Sendable (ErrorReport, SessionID) -> Void
+  /// Told of every session's beginning and end, on the pacer's thread.
+  let onChange: @Sendable (SessionChange, SessionID) -> Void
 
-  package init(onFailure: @escaping @Sendable (ErrorReport, SessionID) -> Void = { _, _ in }) {
+  package init(
+    onFailure: @escaping @Sendable (ErrorReport, SessionID) -> Void = { _, _ in },
+    onChange: @escaping @Sendable (SessionChange, SessionID) -> Void = { _, _ in }
+  ) {
     self.onFailure = onFailure
+    self.onChange = onChange
     wakeDescriptor = antiphon_eventfd()
   }
 

@@ -87,6 +87,7 @@ extension PacerLoop {
     sessions[play.id] = session
     extractingCount += 1
     expect(play.lease, play.id)
+    pacer.onChange(.began(url: play.request.url), play.id)
     emit(.extracting(url: play.request.url, tag: play.request.tag), play.id)
     advanceOpening(session)
   }
@@ -104,6 +105,7 @@ extension PacerLoop {
     for inquiry in waiting {
       refuse(inquiry, report, session.id)
     }
+    pacer.onChange(.ended(reason, session.history.sent), session.id)
     recentEnds.add(session.id, diagnosis(of: session, ended: reason))
     emit(
       .ended(reason, positionMilliseconds: session.cursor.positionMilliseconds), session.id,

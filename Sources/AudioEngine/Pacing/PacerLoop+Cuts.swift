@@ -144,9 +144,8 @@ extension PacerLoop {
 
   /// Sends the old sound's last packet in place of the one under the cursor.
   private func sendLast(_ packet: [UInt8], _ session: Session) {
-    packet.withUnsafeBytes { batch.append(audio: $0, of: session.id) }
+    packet.withUnsafeBytes { append($0, of: session) }
     session.cursor.skip()
-    countPacket()
     session.nextTick? += Schedule.ticksPerPacket
   }
 }

@@ -9,7 +9,8 @@ extension PacerLoop {
     let stages = session.history.stages
     var diagnosis = Diagnosis(
       state: reason == nil ? session.machine.visible : .idle, summary: "", stages: stages,
-      underruns: session.history.underruns, restarts: stages.count { $0.stage == .restart },
+      underruns: session.history.underruns, sent: session.history.sent,
+      restarts: stages.count { $0.stage == .restart },
       lastError: session.history.lastError)
     if let since = session.bufferingSinceNanoseconds { diagnosis.underruns.add(since: since, until: now) }
     if let reason { diagnosis.ended = Diagnosis.Ended(reason: reason, agoMilliseconds: 0) }

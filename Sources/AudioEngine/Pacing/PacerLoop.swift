@@ -172,16 +172,20 @@ final class PacerLoop {
       emit(.playing(anchor(session)), session.id)
     }
     if let packet = session.joint.take(at: session.cursor.index) {
-      packet.withUnsafeBytes { batch.append(audio: $0, of: session.id) }
+      packet.withUnsafeBytes { append($0, of: session) }
       session.cursor.skip()
     } else {
-      _ = session.cursor.withNext { batch.append(audio: $0, of: session.id) }
+      _ = session.cursor.withNext { append($0, of: session) }
     }
     session.history.sentFrame(nowNanoseconds: now)
-    countPacket()
   }
 
-  func countPacket() { packetCount += 1 }
+  /// One packet goes out.
+  func append(_ packet: UnsafeRawBufferPointer, of session: Session) {
+    batch.append(audio: packet, of: session.id)
+    session.history.sentPacket(byteCount: packet.count)
+    packetCount += 1
+  }
 
   /// Nothing is waited for any more: the wait is kept for whoever asks.
   func endUnderrun(_ session: Session, now: UInt64) {

@@ -10,6 +10,7 @@ struct SessionHistory {
   private var journals: [StageJournal]
   private var records: [StageRecord] = []
   private(set) var underruns = Diagnosis.Underruns()
+  private(set) var sent = Diagnosis.Sent()
   var lastError: ErrorReport?
   private var hasSentFrame = false
 
@@ -29,6 +30,12 @@ struct SessionHistory {
     guard !hasSentFrame else { return }
     hasSentFrame = true
     record(.firstFrameOut, endNanoseconds: nowNanoseconds)
+  }
+
+  /// One more packet goes out.
+  mutating func sentPacket(byteCount: Int) {
+    sent.packets += 1
+    sent.bytes += byteCount
   }
 
   mutating func underran(since startNanoseconds: UInt64, until endNanoseconds: UInt64) {

@@ -1,0 +1,44 @@
+import AudioEngineCore
+import Dispatch
+import Logging
+import Synchronization
+import Testing
+import WireProtocol
+
+/// Gives what is logged to a closure.
+private struct TellingLogHandler: LogHandler {
+  let tell: @Sendable (String) -> Void
+  var logLevel = Logger.Level.info
+  var metadata: Logger.Metadata = [:]
+
+  subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+    get { metadata[key] }
+    set { metadata[key] = newValue }
+  }
+
+  func log(event: LogEvent) { tell("\(event.message)") }
+}
+
+@Suite struct SessionLogTests {
+  @Test func `a flood of sessions is as many lines as it may be, and one for the rest`() throws {
+    let lines = Mutex<[String]>([])
+    let news = DispatchSemaphore(value: 0)
+    let logger = Logger(label: "test") { _ in
+      TellingLogHandler { line in
+        lines.withLock { $0.append(line) }
+        news.signal()
+      }
+    }
+    let log = SessionLog(logger: logger, interval: .seconds(1))
+    let id = try SessionID("flood")
+    for number in 0..<SessionLog.linesPerMinute + 5 { log.note(.began(url: "media:\(number)"), of: id) }
+    for _ in 0...SessionLog.linesPerMinute { news.wait() }
+    #expect(lines.withLock { $0.count } == SessionLog.linesPerMinute + 1)
+    #expect(lines.withLock { $0.first } == "begins media:0")
+    #expect(lines.withLock { $0.last } == "sessions began and ended 5 times more")
+    // The next minute has its own.
+    log.note(.began(url: "media:later"), of: id)
+    news.wait()
+    #expect(lines.withLock { $0.last } == "begins media:later")
+  }
+}
