@@ -4,20 +4,20 @@ import asyncio
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from client import request
+from client import bearer, request
 from inbox import PATIENCE_SECONDS
 
 
-async def figure(server, name: str) -> float:
-    text = (await request("GET", f"{server.url}/metrics")).body
+async def figure(server, name: str, token: str | None = None) -> float:
+    text = (await request("GET", f"{server.url}/metrics", headers=bearer(token))).body
     samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
     return sum(sample.value for sample in samples if sample.name == name)
 
 
-async def wait_figure(server, name: str, is_right, what: str) -> float:
+async def wait_figure(server, name: str, is_right, what: str, token: str | None = None) -> float:
     """Waits until a figure of /metrics is as it should be."""
     deadline = asyncio.get_running_loop().time() + PATIENCE_SECONDS
-    while not is_right(value := await figure(server, name)):
+    while not is_right(value := await figure(server, name, token)):
         assert asyncio.get_running_loop().time() < deadline, f"{name} is {value}, expected {what}"
         await asyncio.sleep(0.05)
     return value

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from analysis import dominant_frequency
+from documents import program
 from fake_discord import FakeDiscord
 from hearing import SILENCE, until
 from media import OGG_OPUS, tone_clip
@@ -25,14 +26,6 @@ PYTHON_PACKAGE = ROOT / "deploy" / "discord-bot" / "antiphon-client"
 
 SHORT = tone_clip(440, 2, OGG_OPUS)
 SONG = tone_clip(440, 120, OGG_OPUS)
-
-
-def program(text: str, name: str) -> str:
-    """The block of code whose first line names it."""
-    blocks = re.findall(r"```\w+\n(.*?)```", text, re.DOTALL)
-    found = [block for block in blocks if re.match(rf"(#|//) {re.escape(name)}\b", block)]
-    assert len(found) == 1, f"{len(found)} blocks are called {name}"
-    return found[0]
 
 
 def written(folder: Path, text: str, name: str) -> Path:

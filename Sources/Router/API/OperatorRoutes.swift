@@ -46,12 +46,7 @@ struct OperatorRoutes {
   }
 
   private func health(isAdmin: Bool) async throws -> Response {
-    let (clients, sessionCount) = try await streams { hub in
-      (hub.clients.values.map(StreamClientView.init), hub.clients.values.count { !$0.isEnding })
-    }
-    let streaming = StreamHealth(
-      clients: clients, sessionCount: sessionCount, isAdmin: isAdmin,
-      totalBuffersCreated: parts.statistics.counts.buffersCreated)
+    let streaming = try await streams { hub in StreamHealth(hub, isAdmin: isAdmin) }
     return .json(
       JSON.encode(
         try await plane { [uptimeSeconds] plane in

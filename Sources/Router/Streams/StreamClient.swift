@@ -18,9 +18,9 @@ final class StreamClient {
   /// Whether it stands among those who have something to write.
   var isReady = false
   private(set) var isEnding = false
-  /// What its end has acknowledged, and when that was last more than before.
+  /// What its end has acknowledged, and when it last did so: what the kernel merely took to send shows no life.
   private var acknowledgedByteCount: UInt64 = 0
-  private(set) var lastAcknowledged = NIODeadline.now()
+  private(set) var lastActivity = NIODeadline.now()
 
   init(_ request: StreamRequest, channel: any Channel, lastEventID: Int, timing: StreamTiming) {
     self.request = request
@@ -60,7 +60,7 @@ final class StreamClient {
     }
   }
 
-  /// Asks the kernel how much the other end has acknowledged: what it merely took to send shows nothing.
+  /// Asks the kernel how much the other end has acknowledged, and when.
   func lookAtAcknowledgements() {
     guard let provider = channel as? any SocketOptionProvider else { return }
     // Of the size that is asked for: the kernel writes no more, and no pointer is left behind.
@@ -69,7 +69,7 @@ final class StreamClient {
     information.assumeIsolated().whenSuccess { [weak self] information in
       guard let self, information.acknowledgedByteCount > acknowledgedByteCount else { return }
       acknowledgedByteCount = information.acknowledgedByteCount
-      lastAcknowledged = .now()
+      lastActivity = .now() - information.sinceAcknowledged
     }
   }
 }
@@ -80,6 +80,9 @@ private struct TCPInformation: Sendable {
   static let option = NIOBSDSocket.Option(rawValue: 11)
 
   private var words: [16 of UInt64]
+
+  /// `tcpi_last_ack_recv`, at byte 56.
+  var sinceAcknowledged: TimeAmount { .milliseconds(Int64(UInt32(truncatingIfNeeded: words[7]))) }
 
   /// `tcpi_bytes_acked`, at byte 120.
   var acknowledgedByteCount: UInt64 { words[15] }

@@ -9,21 +9,21 @@ struct StreamClientView: Encodable, Sendable {
   var encoding: RenderEncoding
   var connectedAt: Int64
   var duration: Int64
-  /// When it last took something.
+  /// When its end last acknowledged something that was new.
   var lastActivity: Int64
   var bytesSent: Int
   /// For operators alone.
   var address: String?
 
   init(_ client: StreamClient) {
+    client.lookAtAcknowledgements()
     let now = Grant.nowMilliseconds
     id = client.id
     repoId = client.request.repositoryID
     encoding = client.request.encoding
     connectedAt = client.connectedMilliseconds
     duration = now - connectedAt
-    let idle = (NIODeadline.now() - client.outlet.lastTaken).nanoseconds / 1_000_000
-    lastActivity = now - idle
+    lastActivity = now - (NIODeadline.now() - client.lastActivity).nanoseconds / 1_000_000
     bytesSent = client.outlet.writtenByteCount
     address = client.channel.remoteAddress?.ipAddress
   }
@@ -50,11 +50,14 @@ struct StreamHealth: Encodable, Sendable {
     }
   }
 
-  /// All of them.
-  init(clients: [StreamClientView], sessionCount: Int, isAdmin: Bool, totalBuffersCreated: Int) {
-    activeClients = clients.count
-    activeSessions = sessionCount
-    self.totalBuffersCreated = totalBuffersCreated
-    self.clients = isAdmin ? clients.sorted { ($0.connectedAt, $0.id) < ($1.connectedAt, $1.id) } : nil
+  /// All of them. Who they are is looked up for operators alone.
+  init(_ hub: StreamHub, isAdmin: Bool) {
+    activeClients = hub.clients.count
+    activeSessions = hub.clients.values.count { !$0.isEnding }
+    totalBuffersCreated = hub.statistics.counts.buffersCreated
+    guard isAdmin else { return }
+    clients = hub.clients.values.map(StreamClientView.init).sorted {
+      ($0.connectedAt, $0.id) < ($1.connectedAt, $1.id)
+    }
   }
 }

@@ -12,7 +12,7 @@ extension StreamHub {
       for client in clients.values { look(at: client, now) }
       if now >= nextCleanUp {
         nextCleanUp = now + timing.cleanUp
-        for client in clients.values { client.lookAtAcknowledgements() }
+        for client in clients.values { cleanUp(client, now) }
       }
       // The tokens that somebody waited for.
       catchUp()
@@ -29,8 +29,6 @@ extension StreamHub {
       drop(client, "nothing was taken for \(timing.stuck.nanoseconds / 1_000_000_000) s")
     } else if isInTheWay(client, now) {
       drop(client, "nothing was taken for \(RouterLimits.streamYieldSeconds) s, and others wait for its room")
-    } else if now - client.lastAcknowledged >= timing.stale + timing.cleanUp {
-      drop(client, "no heartbeat was taken for \(timing.stale.nanoseconds / 1_000_000_000) s")
     } else if now >= client.nextHeartbeat {
       client.nextHeartbeat = now + timing.heartbeat
       // One that has something to take needs no heartbeat.
@@ -38,6 +36,14 @@ extension StreamHub {
       let heartbeat = StreamHeartbeat(timestamp: Grant.nowMilliseconds)
       send(StreamFrame.make(id: client.lastEventID, StreamMessage("heartbeat", heartbeat)), to: client)
     }
+  }
+
+  /// Heartbeats keep a client alive where its end acknowledges them. One that has vanished without a word does not, and
+  /// the kernel goes on taking them for a long time.
+  private func cleanUp(_ client: StreamClient, _ now: NIODeadline) {
+    client.lookAtAcknowledgements()
+    guard now - client.lastActivity >= timing.stale else { return }
+    drop(client, "no heartbeat was taken for \(timing.stale.nanoseconds / 1_000_000_000) s")
   }
 
   /// Whether it keeps room that another waits for, and takes nothing.

@@ -29,7 +29,6 @@ final class StreamOutlet: ChannelDuplexHandler, RemovableChannelHandler {
   private var drained: [EventLoopPromise<Void>] = []
   /// Given to the kernel.
   private(set) var writtenByteCount = 0
-  private(set) var lastTaken = NIODeadline.now()
   /// When something was last taken of what waits, or began to wait.
   private(set) var waitingSince = NIODeadline.now()
 
@@ -117,8 +116,7 @@ final class StreamOutlet: ChannelDuplexHandler, RemovableChannelHandler {
   private func taken(_ byteCount: Int) {
     unflushedByteCount -= byteCount
     writtenByteCount += byteCount
-    lastTaken = .now()
-    waitingSince = lastTaken
+    waitingSince = .now()
     while let first = held.first, first.endByteCount <= writtenByteCount {
       onReleased(held.removeFirst().piece)
     }
