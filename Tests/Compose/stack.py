@@ -1,4 +1,4 @@
-"""The stack of deploy/docker-compose.yml, as an operator has it: docker and compose, run for real."""
+"""The stack of compose.yaml, as an operator has it: docker and compose, run for real."""
 
 import json
 import os
@@ -17,7 +17,7 @@ OURS = ("engine", "router")
 
 
 def run(*command: str, check: bool = True) -> subprocess.CompletedProcess:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=280, stdin=subprocess.DEVNULL)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=280, stdin=subprocess.DEVNULL)
     assert not check or done.returncode == 0, f"{' '.join(command)}: {done.returncode}\n{done.stdout}{done.stderr}"
     return done
 
@@ -29,14 +29,15 @@ def free_port() -> int:
 
 
 class Stack:
-    """One project of compose; what it is told is in its environment, as deploy/.env would say it."""
+    """One project of compose; what it is told is in its environment, as .env would say it."""
 
     def __init__(self) -> None:
         self.port = free_port()
         self.prometheus_port = free_port()
         os.environ["ANTIPHON_PORT"] = str(self.port)
         os.environ["PROMETHEUS_PORT"] = str(self.prometheus_port)
-        self._compose = [*os.environ["ANTIPHON_COMPOSE"].split(), "-f", str(ROOT / "deploy" / "docker-compose.yml")]
+        #: It finds compose.yaml by itself, in the folder that `run` starts it in.
+        self._compose = os.environ["ANTIPHON_COMPOSE"].split()
 
     @property
     def url(self) -> str:

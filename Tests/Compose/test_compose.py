@@ -1,4 +1,4 @@
-"""deploy/docker-compose.yml with a real Docker engine. Run by deploy/test-compose, in this order."""
+"""compose.yaml with a real Docker engine. Run by deploy/test-compose, in this order."""
 
 import asyncio
 import os

@@ -65,7 +65,7 @@ def test_the_alert_for_memory_knows_how_much_there_is():
     """Containers and units have the same limits, and the alert is 80 % of them."""
     [rule] = [rule for rule in RULES if rule["alert"] == "AntiphonMemory"]
     limits = re.findall(r'job="antiphon-(\w+)"} > 0\.8 \* (\d+) \* 2\^20', rule["expr"])
-    services = yaml.safe_load((ROOT / "deploy/docker-compose.yml").read_text())["services"]
+    services = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]
     for name, mebibytes in limits:
         assert services[name]["mem_limit"].endswith({"1024": ":-1g}", "512": ":-512m}"}[mebibytes]), name
         unit = (ROOT / f"deploy/systemd/antiphon-{name}.service").read_text()
