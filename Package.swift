@@ -114,6 +114,7 @@ let package = Package(
       dependencies: [
         "WireProtocol", "HTTPLimits", "CLinux", "COgg",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        .product(name: "AsyncHTTPClient", package: "async-http-client"),
         .product(name: "Collections", package: "swift-collections"),
         .product(name: "Crypto", package: "swift-crypto"),
         .product(name: "GRDB", package: "GRDB.swift"),

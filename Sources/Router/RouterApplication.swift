@@ -70,7 +70,8 @@ package struct RouterApplication: Service {
     let access = try await configuration.accessControl()
     logger.info("\(access.description)")
     let parts = try RepositoryParts(
-      state: state, clock: saved.clock, mappingFolder: configuration.musicMappings, logger: logger)
+      state: state, clock: saved.clock, mappingFolder: configuration.musicMappings,
+      polling: try configuration.polling(), logger: logger)
     let streams = try await StreamHubHandle.make(
       plane: plane, parts: parts, renderer: RenderClient(plane: plane),
       timing: StreamTiming(heartbeatSeconds: configuration.streamHeartbeatSeconds), logger: logger)

@@ -51,6 +51,24 @@ package struct RouterConfiguration: ParsableArguments, Sendable {
 
   @Option(
     help: ArgumentHelp(
+      "A repository on GitHub that is asked what has happened, as owner/name, or owner/* for all of an owner's. Needs no webhook. Repeatable.",
+      valueName: "owner/name"))
+  package var githubRepository: [String] = []
+
+  @Option(
+    help: ArgumentHelp(
+      "The token in this file is shown to GitHub with such questions: for 5,000 an hour instead of 60, and for private repositories.",
+      valueName: "file"))
+  package var githubTokenFile: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "Where GitHub's API is, such as https://github.example/api/v3 for an Enterprise Server.", valueName: "url"
+    ))
+  package var githubApi = Self.gitHubAPI
+
+  @Option(
+    help: ArgumentHelp(
       "A folder of mapping files, ID.json, which change how a repository's events sound.", valueName: "folder"
     ))
   package var musicMappings: String?
@@ -80,9 +98,23 @@ package struct RouterConfiguration: ParsableArguments, Sendable {
 
   @OptionGroup package var log: LogOptions
 
+  package static let gitHubAPI = "https://api.github.com"
+
   package init() {}
 
   package func validate() throws {
+    for source in githubRepository where GitHubSource(source) == nil {
+      throw ValidationError(
+        "--github-repository takes owner/name or owner/*, as GitHub has them, not \(source.debugDescription)")
+    }
+    guard githubRepository.count <= RouterLimits.maximumSources else {
+      throw ValidationError("--github-repository may be given \(RouterLimits.maximumSources) times at the most")
+    }
+    guard Self.isAPI(githubApi) else {
+      throw ValidationError(
+        "--github-api takes an address such as https://github.example/api/v3, with http on this machine alone, "
+          + "not \(githubApi.debugDescription)")
+    }
     for origin in allowOrigin where !Self.isOrigin(origin) {
       throw ValidationError(
         "--allow-origin takes an origin such as https://bot.example, without a path, not \(origin.debugDescription)"
@@ -113,6 +145,14 @@ package struct RouterConfiguration: ParsableArguments, Sendable {
     return !rest.isEmpty && !rest.contains { "/?#@ ".contains($0) }
   }
 
+  /// A token goes there: in the clear to nobody else.
+  private static func isAPI(_ text: String) -> Bool {
+    guard let url = URL(string: text), let host = url.host(), !host.isEmpty, url.user() == nil,
+      url.query() == nil, url.fragment() == nil, !text.hasSuffix("/")
+    else { return false }
+    return url.scheme == "https" || url.scheme == "http" && RequestGuard.isLoopback(host)
+  }
+
   private static var defaultStateFolder: String {
     func variable(_ name: String) -> String? {
       getenv(name).map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 }
@@ -133,6 +173,20 @@ package struct RouterConfiguration: ParsableArguments, Sendable {
     // An empty variable sets nothing, as with settings.
     guard let text = environment[name], !text.isEmpty else { return nil }
     return try WebhookSecret(text, from: name)
+  }
+
+  /// What is polled, and how.
+  func polling() throws(KeyFile.Problem) -> EventPoller.Options {
+    var token: String?
+    if let file = githubTokenFile {
+      let text = try KeyFile.read(file, isSecret: true)
+      guard !text.isEmpty, text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+        throw KeyFile.Problem("\(file) is not one line with a token of GitHub's")
+      }
+      token = text
+    }
+    return EventPoller.Options(
+      sources: githubRepository.compactMap { GitHubSource($0) }, api: githubApi, token: token)
   }
 
   /// Reads the key files.

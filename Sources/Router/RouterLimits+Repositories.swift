@@ -43,6 +43,34 @@ extension RouterLimits {
   package static let deliveryMilliseconds = 86_400_000
   package static let maximumDeliveries = 200_000
 
+  // MARK: Polling
+
+  /// What `--github-repository` may name.
+  package static let maximumSources = 100
+
+  /// Between two requests for the same, where GitHub does not say, and what it may say.
+  package static let pollSeconds = 60
+  package static let pollSecondsRange = 1...3_600
+
+  /// After a failure of the server's or the network's: at first, and at the longest.
+  package static let pollRetrySeconds = 5
+  package static let pollLongestRetrySeconds = 900
+
+  /// From a request to its answer's last byte.
+  package static let pollAnswerSeconds: Int64 = 30
+  package static let pollRedirects = 3
+
+  /// An answer of 100 events, and one that tells what is wrong.
+  package static let pollByteCount = 16_777_216
+  package static let pollProblemByteCount = 65_536
+  package static let pollMarkByteCount = 256
+
+  /// Older events are passed over: less than IDs are known, by an hour in which clocks may differ.
+  package static let polledMilliseconds = deliveryMilliseconds - 3_600_000
+
+  /// Older events are listed and not heard: GitHub's API tells of some only after so long.
+  package static let heardMilliseconds = 6 * 3_600_000
+
   // MARK: What is kept
 
   package static let maximumRepositories = 1_000

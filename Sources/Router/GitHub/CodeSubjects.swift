@@ -44,14 +44,19 @@ struct PushSubject: GitHubSubject {
   }
 
   func describe(_ event: inout RepositoryEvent) {
-    let branch = ["refs/heads/", "refs/tags/"].first(where: ref.hasPrefix).map { ref.dropFirst($0.count) }
-    event.branch = String(branch ?? ref[...])
+    event.branch = Self.branch(of: ref)
     event.commits = commits.count
     event.changedFiles = commits.reduce(0) { $0 + $1.fileCount }
     event.isForced = isForced
     event.url = headCommit?.url ?? comparison
     event.title =
       headCommit?.message ?? (isDeleted ? "deleted \(event.branch ?? "")" : "pushed to \(event.branch ?? "")")
+  }
+
+  /// A branch's or a tag's own name.
+  static func branch(of ref: String) -> String {
+    let prefix = ["refs/heads/", "refs/tags/"].first(where: ref.hasPrefix) ?? ""
+    return String(ref.dropFirst(prefix.count))
   }
 }
 
@@ -111,27 +116,36 @@ struct PullRequestSubject: GitHubSubject {
   }
 }
 
+/// What somebody thinks of a pull request.
+struct Review: Decodable {
+  var url: String?
+  private var state: String
+
+  private enum Key: String, CodingKey {
+    case state
+    case url = "html_url"
+  }
+
+  init(from decoder: any Decoder) throws {
+    let fields = try decoder.container(keyedBy: Key.self)
+    state = try fields.decode(String.self, forKey: .state)
+    url = fields.lenient(String.self, .url)
+  }
+
+  var outcome: RepositoryEvent.Outcome {
+    switch state.lowercased() {
+    case "approved": .success
+    case "changes_requested": .failure
+    default: .neutral
+    }
+  }
+}
+
 /// `pull_request_review`.
 struct ReviewSubject: GitHubSubject {
   private var action: String
   private var review: Review
   private var pullRequest: PullRequest
-
-  private struct Review: Decodable {
-    var state: String
-    var url: String?
-
-    private enum Key: String, CodingKey {
-      case state
-      case url = "html_url"
-    }
-
-    init(from decoder: any Decoder) throws {
-      let fields = try decoder.container(keyedBy: Key.self)
-      state = try fields.decode(String.self, forKey: .state)
-      url = fields.lenient(String.self, .url)
-    }
-  }
 
   private enum CodingKeys: String, CodingKey {
     case action, review
@@ -142,12 +156,7 @@ struct ReviewSubject: GitHubSubject {
     event.title = pullRequest.title
     event.url = review.url ?? pullRequest.url
     event.branch = pullRequest.branch
-    event.outcome =
-      switch review.state.lowercased() {
-      case "approved": .success
-      case "changes_requested": .failure
-      default: .neutral
-      }
+    event.outcome = review.outcome
   }
 }
 

@@ -1,12 +1,15 @@
 import WireProtocol
 
-/// What one kind of event says in its payload beyond what all have.
-protocol GitHubSubject: Decodable {
+/// What one kind of event says beyond what all have.
+protocol EventSubject {
   /// Fills in what the event is of that kind.
   ///
   /// - Parameter event: with what all kinds have, `action` among it.
   func describe(_ event: inout RepositoryEvent)
 }
+
+/// As a payload has it.
+protocol GitHubSubject: EventSubject, Decodable {}
 
 /// A webhook's payload, of which we read what music is made of: strict about what that needs, and lenient about the
 /// rest (docs.github.com, "Webhook events and payloads").
@@ -114,25 +117,31 @@ struct GitHubEnvelope: Decodable {
     private enum Key: String, CodingKey {
       case id, language
       case name = "full_name"
+      /// Where the events API has it.
+      case polledName = "name"
     }
 
-    init(from decoder: any Decoder) throws {
+    init(from decoder: any Decoder) throws { try self.init(decoder, nameKey: .name) }
+
+    init(polled decoder: any Decoder) throws { try self.init(decoder, nameKey: .polledName) }
+
+    private init(_ decoder: any Decoder, nameKey: Key) throws {
       let fields = try decoder.container(keyedBy: Key.self)
       id =
         if let text = fields.lenient(String.self, .id) { .name(text) } else {
           // A fraction is none, and is to be named as such.
           .number(Int(exactly: try fields.decode(Double.self, forKey: .id)) ?? 0)
         }
-      name = try fields.decode(String.self, forKey: .name)
+      name = try fields.decode(String.self, forKey: nameKey)
       guard Self.isName(name) else {
         throw DecodingError.dataCorruptedError(
-          forKey: .name, in: fields, debugDescription: "is not owner/name as GitHub has it")
+          forKey: nameKey, in: fields, debugDescription: "is not owner/name as GitHub has it")
       }
       language = fields.lenient(String.self, .language)
     }
 
     /// `owner/name`, of the characters that GitHub allows.
-    private static func isName(_ text: String) -> Bool {
+    static func isName(_ text: String) -> Bool {
       let parts = text.split(separator: "/", omittingEmptySubsequences: false)
       return parts.count == 2 && text.utf8.count <= 140
         && parts.allSatisfy { part in
@@ -190,7 +199,7 @@ extension RepositoryEvent {
   private static let countRange = 0...10_000_000
 
   /// Without anything that a listener's page should not have to look at.
-  fileprivate func bounded() -> RepositoryEvent {
+  func bounded() -> RepositoryEvent {
     var event = self
     event.title = OneLine.first(of: title, scalarLimit: WireLimits.maximumTagScalarCount)
     event.sender = OneLine.clean(sender, scalarLimit: Self.wordScalarCount)

@@ -67,11 +67,16 @@ struct WebhookReceiver: Sendable {
       kind, deliveryID: delivery.id, json: try json(of: delivery, body),
       receivedMilliseconds: Int(Grant.nowMilliseconds), allowsNames: tester != nil)
     try limiter.take(event.repositoryID)
+    return try await take(event, testOf: tester)
+  }
+
+  /// Writes an event down and announces it.
+  func take(_ event: RepositoryEvent, testOf tester: Grant? = nil) async throws -> Answer {
     switch try await append(event, tester) {
     case .duplicate: return .duplicate
     case .new(let logged, let repository, let forgotten):
       repositories.happened(repository, forgotten: forgotten)
-      bus.publish(logged, on: .gitHub(kind))
+      bus.publish(logged, on: .gitHub(event.kind))
       return .queued(logged)
     }
   }

@@ -26,6 +26,8 @@ package struct RepositoryEvent: Codable, Sendable, Equatable {
   package var isForced: Bool
   /// Since 1970.
   package var receivedMilliseconds: Int
+  /// Whether it was over long before the Router heard of it: then it is listed and not heard.
+  package var isPast: Bool?
 
   /// The events that sound, by GitHub's names.
   package enum Kind: String, Codable, Sendable, CaseIterable {

@@ -51,7 +51,7 @@ struct MusicService: Sendable {
     var history = try await log.history(of: id)
     let parameters = MusicMapper.parameters(for: logged.event, history: history, mapping: mapping)
     let score =
-      parameters.isSilent
+      parameters.isSilent || logged.event.isPast == true
       ? nil : checked(Composer.piece(for: logged.event, parameters: parameters, history: &history), logged)
     let played = EventLog.Played(
       number: logged.number, event: logged.event, parameters: parameters, score: score)

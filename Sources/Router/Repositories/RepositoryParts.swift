@@ -10,17 +10,21 @@ struct RepositoryParts: Sendable {
   let statistics = RepositoryStatistics()
   let mappings: MappingFiles
   let receiver: WebhookReceiver
+  let poller: EventPoller
   private let service: MusicService
   private let logger: Logger
 
   /// Reads what is known from the disk.
-  init(state: StateStore, clock: RunningClock, mappingFolder: String?, logger: Logger) throws {
+  init(
+    state: StateStore, clock: RunningClock, mappingFolder: String?, polling: EventPoller.Options, logger: Logger
+  ) throws {
     self.logger = logger
     log = EventLog(store: state, clock: clock)
     mappings = MappingFiles(folder: mappingFolder, logger: logger)
     repositories = Repositories(try log.repositories(), mappings: mappings)
     receiver = WebhookReceiver(
       log: log, repositories: repositories, bus: bus, statistics: statistics, logger: logger)
+    poller = EventPoller(polling, receiver: receiver, logger: logger)
     service = MusicService(
       log: log, repositories: repositories, bus: bus, statistics: statistics, logger: logger)
   }
@@ -40,6 +44,7 @@ struct RepositoryParts: Sendable {
       }
       tasks.addTask { await service.run() }
       tasks.addTask { await sweep() }
+      tasks.addTask { await poller.run() }
     }
   }
 

@@ -18,7 +18,9 @@ struct RepositoryRoutes {
     let repositories = router.group("api/v1/repositories")
     repositories.get { _, context in
       let own = parts.repositories.all.filter { context.grant.matches($0.id) }
-      let list = RepositoryList(repositories: try await views(of: own), webhooks: takesWebhooks)
+      let list = RepositoryList(
+        repositories: try await views(of: own), webhooks: takesWebhooks,
+        polling: polling(of: own, for: context.grant))
       return Response.json(JSON.encode(list))
     }
     repositories.get(":id") { _, context in
@@ -54,6 +56,13 @@ struct RepositoryRoutes {
     }
   }
 
+  /// A source's name is its repositories': whoever may not hear all of them is told of no other.
+  private func polling(of own: [EventLog.Repository], for grant: Grant) -> [PolledSourceView] {
+    parts.poller.views.filter { view in
+      grant.sessions.contains(.all) || own.contains { view.source.covers($0.name) }
+    }
+  }
+
   private func detail(of repository: EventLog.Repository) async throws -> RepositoryDetail {
     let now = Int(Grant.nowMilliseconds)
     let width = RouterLimits.activityBinMilliseconds
@@ -66,7 +75,8 @@ struct RepositoryRoutes {
       return RepositoryDetail(
         repository: RepositoryView(repository, listeners: session?.listenerCount ?? 0),
         isBedPlaying: session?.playsEndlessScore == true && session?.state == .streaming,
-        muted: session?.snapshot.muted ?? [], activity: activity, mappingProblem: problem)
+        muted: session?.snapshot.muted ?? [], activity: activity, mappingProblem: problem,
+        polling: parts.poller.views.first { $0.source.covers(repository.name) })
     }
   }
 

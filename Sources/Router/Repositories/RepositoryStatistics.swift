@@ -6,6 +6,8 @@ package final class RepositoryStatistics: Sendable {
   struct Counts {
     /// By event and answer.
     var deliveries: [String: [String: Int]] = [:]
+    /// By answer.
+    var polls: [String: Int] = [:]
     var piecesComposed = 0
     /// Renderings that became messages, and messages given to clients.
     var buffersCreated = 0
@@ -33,6 +35,9 @@ package final class RepositoryStatistics: Sendable {
   func countDelivery(_ event: String?, _ answer: String) {
     state.withLock { $0.deliveries[event ?? "other", default: [:]][answer, default: 0] += 1 }
   }
+
+  /// - Parameter answer: the status, or `failed`.
+  func countPoll(_ answer: String) { state.withLock { $0.polls[answer, default: 0] += 1 } }
 
   func countPiece() { state.withLock { $0.piecesComposed += 1 } }
 
@@ -68,6 +73,9 @@ package final class RepositoryStatistics: Sendable {
       counts.deliveries.sorted { $0.key < $1.key }.flatMap { event, answers in
         answers.sorted { $0.key < $1.key }.map { (["event": event, "answer": $0.key], $0.value) }
       })
+    text.counter(
+      name("github_polls_total"), "Requests to GitHub's events API by answer",
+      counts.polls.sorted { $0.key < $1.key }.map { (["answer": $0.key], $0.value) })
     text.counter(
       name("bus_lost_events_total"), "Events that slow subscribers within the Router lost",
       lostEvents.sorted { $0.key < $1.key }.map { (["subscriber": $0.key], $0.value) })

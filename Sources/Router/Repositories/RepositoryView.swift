@@ -36,6 +36,8 @@ struct RepositoryList: Encodable, Sendable {
   var repositories: [RepositoryView]
   /// Whether the Router takes GitHub's deliveries.
   var webhooks: Bool
+  /// What is polled, of what the asker may hear.
+  var polling: [PolledSourceView]
 }
 
 /// One repository with its day.
@@ -47,9 +49,11 @@ struct RepositoryDetail: Encodable, Sendable {
   var activity: [ActivityBin]
   /// What is wrong with its mapping file.
   var mappingProblem: String?
+  /// nil where it is not polled.
+  var polling: PolledSourceView?
 
   private enum Key: String, CodingKey {
-    case bed, muted, activity
+    case bed, muted, activity, polling
     case mappingProblem = "mapping_problem"
   }
 
@@ -60,6 +64,7 @@ struct RepositoryDetail: Encodable, Sendable {
     try fields.encode(muted, forKey: .muted)
     try fields.encode(activity, forKey: .activity)
     try fields.encodeIfPresent(mappingProblem, forKey: .mappingProblem)
+    try fields.encodeIfPresent(polling, forKey: .polling)
   }
 }
 
