@@ -71,11 +71,15 @@ package struct RouterApplication: Service {
     logger.info("\(access.description)")
     let parts = try RepositoryParts(
       state: state, clock: saved.clock, mappingFolder: configuration.musicMappings,
+      stations: configuration.githubStation.compactMap { GroupStation($0) },
       polling: try configuration.polling(), logger: logger)
     let streams = try await StreamHubHandle.make(
       plane: plane, parts: parts, renderer: RenderClient(plane: plane),
       timing: StreamTiming(heartbeatSeconds: configuration.streamHeartbeatSeconds), logger: logger)
-    try await plane { plane in plane.station.bed = parts.repositories.bed(for:) }
+    try await plane { plane in
+      plane.station.bed = parts.repositories.bed(for:)
+      plane.station.groups = parts.repositories.groups(of:)
+    }
     let application = Application(
       router: try router(plane, requestGuard, access, parts, streams),
       server: HTTPServerBuilder { responder in

@@ -57,13 +57,20 @@ package struct RouterConfiguration: ParsableArguments, Sendable {
 
   @Option(
     help: ArgumentHelp(
+      "A session in which several repositories are heard, as ID=owner/name or ID=owner/*. Repeatable, also for one ID.",
+      valueName: "station"))
+  package var githubStation: [String] = []
+
+  @Option(
+    help: ArgumentHelp(
       "The token in this file is shown to GitHub with such questions: for 5,000 an hour instead of 60, and for private repositories.",
       valueName: "file"))
   package var githubTokenFile: String?
 
   @Option(
     help: ArgumentHelp(
-      "Where GitHub's API is, such as https://github.example/api/v3 for an Enterprise Server.", valueName: "url"
+      "Where GitHub's API is, such as https://github.example/api/v3 for an Enterprise Server.",
+      valueName: "url"
     ))
   package var githubApi = Self.gitHubAPI
 
@@ -107,8 +114,14 @@ package struct RouterConfiguration: ParsableArguments, Sendable {
       throw ValidationError(
         "--github-repository takes owner/name or owner/*, as GitHub has them, not \(source.debugDescription)")
     }
+    for station in githubStation where GroupStation(station) == nil {
+      throw ValidationError(
+        "--github-station takes ID=owner/name or ID=owner/*, with an ID that is no number, not \(station.debugDescription)"
+      )
+    }
     guard githubRepository.count <= RouterLimits.maximumSources else {
-      throw ValidationError("--github-repository may be given \(RouterLimits.maximumSources) times at the most")
+      throw ValidationError(
+        "--github-repository may be given \(RouterLimits.maximumSources) times at the most")
     }
     guard Self.isAPI(githubApi) else {
       throw ValidationError(

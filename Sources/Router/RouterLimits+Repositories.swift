@@ -43,6 +43,9 @@ extension RouterLimits {
   package static let deliveryMilliseconds = 86_400_000
   package static let maximumDeliveries = 200_000
 
+  /// An event of anything else than GitHub.
+  package static let ownEventByteCount = 65_536
+
   // MARK: Polling
 
   /// What `--github-repository` may name.

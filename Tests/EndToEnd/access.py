@@ -59,6 +59,7 @@ ROUTES = [
     Route("GET", "/health/repo/{id}", "listen", of_session=True),
     # Without a secret.
     Route("POST", "/webhooks/github", None, status=503),
+    Route("POST", "/webhooks/event", None, status=503),
     Route("GET", "/stream/{id}", "listen", of_session=True, takes_ticket=True),
     Route("POST", "/stream/{id}/test", "control", of_session=True),
     Route("GET", "/api/v1/repositories", "listen"),

@@ -87,7 +87,13 @@ class _Handler(LocalHandler):
         }
         status, body = self._answer(url.path, headers)
         self.site.asked.append(
-            {"path": url.path, "query": url.query, "status": status, "at": time.time(), "headers": {name.lower(): value for name, value in self.headers.items()}}
+            {
+                "path": url.path,
+                "query": url.query,
+                "status": status,
+                "at": time.time(),
+                "headers": {name.lower(): value for name, value in self.headers.items()},
+            }
         )
         self.send_response(status)
         for name, value in headers.items():

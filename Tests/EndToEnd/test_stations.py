@@ -39,11 +39,11 @@ def own_station(tmp_path, media):
         yield running
 
 
-def station_in(folder, media) -> Antiphon:
+def station_in(folder, media, *options: str) -> Antiphon:
     secret = folder / "secret"
     secret.write_text(SECRET)
     secret.chmod(0o600)
-    return Antiphon(folder, media, router_options=("--github-secret-file", str(secret)))
+    return Antiphon(folder, media, router_options=("--github-secret-file", str(secret), *options))
 
 
 _numbers = iter(range(1_296_269, 10_000_000))
@@ -430,3 +430,31 @@ async def test_a_flood_of_events_disturbs_no_other_session(station, media, repos
         assert_unbroken(packets, "the neighbour")
         assert not neighbour.events("buffering") and not neighbour.events("dropped")
         await neighbour.command("stop")
+
+
+async def test_a_station_of_several_repositories_plays_them_and_no_other(tmp_path, media):
+    """By name and by owner; each in its own session too."""
+    names = {1: "octo-org/one", 2: "someone/two", 3: "someone/three"}
+    stations = ("--github-station", "octo=Octo-Org/*", "--github-station", "octo=someone/two")
+    with station_in(tmp_path, media.root, *stations) as station:
+        router = station.router.url
+        for repository, name in names.items():
+            accepted(await deliver(router, "star", push(repository, "Before", name=name) | {"action": "created"}))
+            await until(lambda repository=repository: played(router, repository))
+        async with listen(router, "octo") as listener, listen(router, "1") as single:
+            await bed_of(listener)
+            await bed_of(single)
+            for repository in (3, 2, 1):
+                accepted(await deliver(router, "push", push(repository, f"Push {repository}", name=names[repository])))
+            await listener.wait(lambda: len(listener.events("music")) >= 2, "two pieces", 60)
+            music = listener.events("music")
+            assert {each["event"]["repository"] for each in music} == {names[1], names[2]}
+            assert all(each["session_id"] == "octo" and "position_ms" in each for each in music)
+            # Over one bed, in its key.
+            assert len({each["params"]["key"] for each in music}) == 1
+            alone = await single.wait_event("music")
+            assert alone["event"]["repository"] == names[1] and alone["session_id"] == "1"
+            [shared] = [each for each in music if each["event"]["repository"] == names[1]]
+            assert shared["params"]["key"] != alone["params"]["key"]
+            moved = {theirs[3] - own[3] for own, theirs in zip(alone["notes"], shared["notes"], strict=True)}
+            assert len(moved - {0}) == 1 and abs(max(moved, key=abs)) <= 6, moved

@@ -376,7 +376,7 @@ async def test_tokens_do_not_matter_to_deliveries(tmp_path, media, mint, options
         answer = await request("GET", f"{router}/api/v1/repositories", headers=headers)
         assert [each["id"] for each in answer.body["repositories"]] == [str(number)]
         answer = await request("GET", f"{router}/api/v1/repositories", headers=bearer(mint.token("1", "listen")))
-        assert answer.body == {"repositories": [], "webhooks": True}
+        assert answer.body == {"repositories": [], "webhooks": True, "polling": []}
 
 
 async def test_many_strangers_bodies_are_not_all_held(antiphon, number):

@@ -21,6 +21,7 @@ enum RouteAccess: Sendable, Equatable {
     "GET /health/repo/{id}": .session(.listen),
     // By its signature.
     "POST /webhooks/github": .open,
+    "POST /webhooks/event": .open,
     // `StreamRoutes` checks its session.
     "GET /stream/{id}": .listener,
     "POST /stream/{id}/test": .session(.control),

@@ -26,12 +26,7 @@ package struct GitHubDelivery: Sendable, Equatable {
   ///
   /// - Throws: `unauthorized` without a signature, `invalid_command` naming the header that is wrong.
   init(_ headers: HTTPFields) throws(Refusal) {
-    guard let signature = headers[.hubSignature] else {
-      throw Refusal(
-        .unauthorized, "there is no X-Hub-Signature-256",
-        hint: "give the webhook the secret that this Router has; X-Hub-Signature is not looked at")
-    }
-    self.signature = signature
+    signature = try Self.signature(headers)
     id = try Self.text(
       .gitHubDelivery, in: headers, limit: RouterLimits.maximumDeliveryIDLength,
       allowed: { $0.isASCII && ($0.properties.isAlphabetic || ("0"..."9").contains($0) || $0 == "-") })
@@ -39,6 +34,15 @@ package struct GitHubDelivery: Sendable, Equatable {
       .gitHubEvent, in: headers, limit: RouterLimits.maximumEventNameLength,
       allowed: { ("a"..."z").contains($0) || $0 == "_" })
     encoding = try Self.encoding(headers[.contentType])
+  }
+
+  static func signature(_ headers: HTTPFields) throws(Refusal) -> String {
+    guard let signature = headers[.hubSignature] else {
+      throw Refusal(
+        .unauthorized, "there is no X-Hub-Signature-256",
+        hint: "give the webhook the secret that this Router has; X-Hub-Signature is not looked at")
+    }
+    return signature
   }
 
   private static func text(

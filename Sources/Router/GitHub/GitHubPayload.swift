@@ -9,7 +9,7 @@ protocol EventSubject {
 }
 
 /// As a payload has it.
-protocol GitHubSubject: EventSubject, Decodable {}
+protocol GitHubSubject: EventSubject, Decodable, SendableMetatype {}
 
 /// A webhook's payload, of which we read what music is made of: strict about what that needs, and lenient about the
 /// rest (docs.github.com, "Webhook events and payloads").
@@ -41,6 +41,17 @@ package struct GitHubPayload {
   /// GitHub's own stand-in for those who are gone.
   private static let nobody = "ghost"
 
+  /// Whether GitHub has deliveries of that kind.
+  package static func has(_ kind: RepositoryEvent.Kind) -> Bool { subjects[kind] != nil }
+
+  private static let subjects: [RepositoryEvent.Kind: any GitHubSubject.Type] = [
+    .push: PushSubject.self, .pullRequest: PullRequestSubject.self, .pullRequestReview: ReviewSubject.self,
+    .checkRun: CheckRunSubject.self, .workflowRun: WorkflowRunSubject.self,
+    .deploymentStatus: DeploymentSubject.self, .issues: IssueSubject.self,
+    .issueComment: IssueCommentSubject.self, .release: ReleaseSubject.self, .star: StarSubject.self,
+    .fork: ForkSubject.self,
+  ]
+
   private static func decode(
     _ kind: RepositoryEvent.Kind, _ json: [UInt8]
   ) throws -> (GitHubEnvelope, any GitHubSubject) {
@@ -48,19 +59,10 @@ package struct GitHubPayload {
       let payload = try JSON.decode(Payload<Subject>.self, fromOutside: json)
       return (payload.envelope, payload.subject)
     }
-    return switch kind {
-    case .push: try parts(PushSubject.self)
-    case .pullRequest: try parts(PullRequestSubject.self)
-    case .pullRequestReview: try parts(ReviewSubject.self)
-    case .checkRun: try parts(CheckRunSubject.self)
-    case .workflowRun: try parts(WorkflowRunSubject.self)
-    case .deploymentStatus: try parts(DeploymentSubject.self)
-    case .issues: try parts(IssueSubject.self)
-    case .issueComment: try parts(IssueCommentSubject.self)
-    case .release: try parts(ReleaseSubject.self)
-    case .star: try parts(StarSubject.self)
-    case .fork: try parts(ForkSubject.self)
+    guard let subject = subjects[kind] else {
+      throw Refusal(.invalidCommand, "GitHub delivers no \(kind.rawValue)")
     }
+    return try parts(subject)
   }
 
   private struct Payload<Subject: GitHubSubject>: Decodable {

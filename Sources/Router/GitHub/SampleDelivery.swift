@@ -24,8 +24,9 @@ struct SampleDelivery: Decodable {
   init(from decoder: any Decoder) throws {
     let fields = try decoder.container(keyedBy: CodingKeys.self)
     let name = try fields.decode(String.self, forKey: .event)
-    guard let kind = RepositoryEvent.Kind(rawValue: name) else {
-      let names = RepositoryEvent.Kind.allCases.map(\.rawValue).joined(separator: ", ")
+    guard let kind = RepositoryEvent.Kind(rawValue: name), GitHubPayload.has(kind) else {
+      let names = RepositoryEvent.Kind.allCases.filter(GitHubPayload.has).map(\.rawValue).joined(
+        separator: ", ")
       throw Self.wrong("event is \(name.quoted), not one of \(names)")
     }
     event = kind
@@ -62,7 +63,10 @@ struct SampleDelivery: Decodable {
   func payload(for id: SessionID, named known: String?) -> [UInt8] {
     var fields = subject
     fields["repository"] = [
-      "id": .text(id.description), "full_name": .text(repository ?? known ?? "sample/repository"),
+      "id": .text(id.description),
+      "full_name": .text(
+        repository ?? known.flatMap { GitHubEnvelope.Repository.isName($0) ? $0 : nil } ?? "sample/repository"
+      ),
       "language": .text(language ?? "Swift"), "private": false,
     ]
     fields["sender"] = ["login": .text(sender ?? "octocat"), "type": "User"]
@@ -95,6 +99,7 @@ struct SampleDelivery: Decodable {
       ]
     case .star: ["action": word([:], "created")]
     case .fork: ["forkee": ["full_name": .text("\(sender ?? "octocat")/fork")]]
+    case .event: [:]
     }
   }
 

@@ -38,10 +38,30 @@ struct WebhookReceiver: Sendable {
   func receive(
     _ delivery: GitHubDelivery, body: [UInt8], secret: WebhookSecret, testOf tester: Grant? = nil
   ) async throws -> Answer {
-    let event =
-      RepositoryEvent.Kind(rawValue: delivery.event)?.rawValue ?? (delivery.event == "ping" ? "ping" : nil)
+    let event = Self.kind(of: delivery)?.rawValue ?? (delivery.event == "ping" ? "ping" : nil)
+    return try await counted(event) { try await take(delivery, body, secret, tester) }
+  }
+
+  /// - Parameter body: of `POST /webhooks/event`, exactly as it was sent.
+  func receive(ownEvent body: [UInt8], signature: String, secret: WebhookSecret) async throws -> Answer {
+    try await counted(RepositoryEvent.Kind.event.rawValue) {
+      guard secret.isValid(signature, of: body) else {
+        throw Refusal(
+          .unauthorized, "X-Hub-Signature-256 is not this body's",
+          hint: "sign the body's bytes with HMAC-SHA256 and the secret that this Router has")
+      }
+      let own = try OwnEvent.read(body)
+      let event = own.event(
+        named: repositories.repository(own.repositoryID)?.name,
+        receivedMilliseconds: Int(Grant.nowMilliseconds))
+      try limiter.take(event.repositoryID)
+      return try await take(event)
+    }
+  }
+
+  private func counted(_ event: String?, _ work: () async throws -> Answer) async throws -> Answer {
     do {
-      let answer = try await take(delivery, body, secret, tester)
+      let answer = try await work()
       statistics.countDelivery(event, answer.name)
       return answer
     } catch {
@@ -50,6 +70,10 @@ struct WebhookReceiver: Sendable {
       statistics.countDelivery(code == .unauthorized ? nil : event, code.rawValue)
       throw error
     }
+  }
+
+  private static func kind(of delivery: GitHubDelivery) -> RepositoryEvent.Kind? {
+    RepositoryEvent.Kind(rawValue: delivery.event).flatMap { GitHubPayload.has($0) ? $0 : nil }
   }
 
   private func take(
@@ -62,7 +86,7 @@ struct WebhookReceiver: Sendable {
         hint: "give GitHub's webhook and this Router the same secret")
     }
     if delivery.event == "ping" { return .pong }
-    guard let kind = RepositoryEvent.Kind(rawValue: delivery.event) else { return .ignored }
+    guard let kind = Self.kind(of: delivery) else { return .ignored }
     let event = try GitHubPayload.event(
       kind, deliveryID: delivery.id, json: try json(of: delivery, body),
       receivedMilliseconds: Int(Grant.nowMilliseconds), allowsNames: tester != nil)

@@ -3,7 +3,8 @@ import Hummingbird
 import NIOCore
 import WireProtocol
 
-/// `POST /webhooks/github`: where GitHub delivers (`docs/github.md`).
+/// `POST /webhooks/github`, where GitHub delivers, and `POST /webhooks/event`, where anything else does
+/// (`docs/github.md`).
 struct WebhookRoutes {
   let receiver: WebhookReceiver
   /// nil where nobody is believed.
@@ -17,35 +18,53 @@ struct WebhookRoutes {
 
   func add(to router: Hummingbird.Router<RouterRequestContext>) {
     router.post("webhooks/github") { request, context in
-      do {
-        let answer = try await answer(to: request, from: context.channel.remoteAddress?.ipAddress)
-        return Response.json(JSON.encode(AnswerBody(answer)), status: answer == .pong ? .ok : .accepted)
-      } catch {
-        // What is still on its way is not read for ever.
-        context.channel.close(after: .seconds(RouterLimits.webhookDrainSeconds))
-        throw error
+      try await respond(to: request, context) { secret in
+        let delivery = try GitHubDelivery(request.headers)
+        return { try await receiver.receive(delivery, body: $0, secret: secret) }
+      }
+    }
+    router.post("webhooks/event") { request, context in
+      try await respond(to: request, context) { secret in
+        let signature = try GitHubDelivery.signature(request.headers)
+        return { try await receiver.receive(ownEvent: $0, signature: signature, secret: secret) }
       }
     }
   }
 
-  private func answer(to request: Request, from address: String?) async throws -> WebhookReceiver.Answer {
+  private typealias Take = @Sendable ([UInt8]) async throws -> WebhookReceiver.Answer
+
+  /// - Parameter read: reads the headers, and says what becomes of the body.
+  private func respond(
+    to request: Request, _ context: RouterRequestContext, _ read: (WebhookSecret) throws -> Take
+  ) async throws -> Response {
+    do {
+      let answer = try await answer(to: request, from: context.channel.remoteAddress?.ipAddress, read)
+      return Response.json(JSON.encode(AnswerBody(answer)), status: answer == .pong ? .ok : .accepted)
+    } catch {
+      // What is still on its way is not read for ever.
+      context.channel.close(after: .seconds(RouterLimits.webhookDrainSeconds))
+      throw error
+    }
+  }
+
+  private func answer(
+    to request: Request, from address: String?, _ read: (WebhookSecret) throws -> Take
+  ) async throws -> WebhookReceiver.Answer {
     guard let secret else {
       throw Refusal(
         .webhooksDisabled, "this Router has no secret to check deliveries with",
         hint: "start it with --github-secret-file, or ANTIPHON_GITHUB_SECRET in its environment")
     }
-    let delivery: GitHubDelivery
+    let take: Take
     do {
-      delivery = try GitHubDelivery(request.headers)
-    } catch {
-      receiver.statistics.countDelivery(nil, error.report.code.rawValue)
-      throw error
+      take = try read(secret)
+    } catch let refusal as Refusal {
+      receiver.statistics.countDelivery(nil, refusal.report.code.rawValue)
+      throw refusal
     }
     let deadline = ContinuousClock.now + .seconds(RouterLimits.webhookAnswerSeconds)
-    let body = try await read(request, from: ClientID(subject: nil, address: address), until: deadline)
-    return try await Self.finish(until: deadline) {
-      try await receiver.receive(delivery, body: body.bytes, secret: secret)
-    }
+    let body = try await self.read(request, from: ClientID(subject: nil, address: address), until: deadline)
+    return try await Self.finish(until: deadline) { try await take(body.bytes) }
   }
 
   private func read(

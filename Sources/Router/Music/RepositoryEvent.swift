@@ -24,12 +24,14 @@ package struct RepositoryEvent: Codable, Sendable, Equatable {
   package var branch: String?
   /// Whether a push rewrote what was there.
   package var isForced: Bool
+  /// How big it is, 0 to 1, where its source says so; nil for what commits and lines tell.
+  package var magnitude: Double?
   /// Since 1970.
   package var receivedMilliseconds: Int
   /// Whether it was over long before the Router heard of it: then it is listed and not heard.
   package var isPast: Bool?
 
-  /// The events that sound, by GitHub's names.
+  /// The events that sound, by GitHub's names where they have one.
   package enum Kind: String, Codable, Sendable, CaseIterable {
     case push
     case pullRequest = "pull_request"
@@ -40,6 +42,8 @@ package struct RepositoryEvent: Codable, Sendable, Equatable {
     case issues
     case issueComment = "issue_comment"
     case release, star, fork
+    /// Of anything else than GitHub.
+    case event
   }
 
   /// How it went, for those that can go one way or another. A merged pull request is a success and one that was
@@ -52,7 +56,7 @@ package struct RepositoryEvent: Codable, Sendable, Equatable {
     deliveryID: String, kind: Kind, action: String? = nil, repositoryID: SessionID, repositoryName: String,
     language: String? = nil, sender: String, title: String, url: String? = nil, outcome: Outcome? = nil,
     commits: Int = 0, additions: Int? = nil, deletions: Int? = nil, changedFiles: Int? = nil,
-    branch: String? = nil, isForced: Bool = false, receivedMilliseconds: Int
+    branch: String? = nil, isForced: Bool = false, magnitude: Double? = nil, receivedMilliseconds: Int
   ) {
     self.deliveryID = deliveryID
     self.kind = kind
@@ -70,6 +74,7 @@ package struct RepositoryEvent: Codable, Sendable, Equatable {
     self.changedFiles = changedFiles
     self.branch = branch
     self.isForced = isForced
+    self.magnitude = magnitude
     self.receivedMilliseconds = receivedMilliseconds
   }
 }

@@ -68,7 +68,10 @@ package struct EventLog: Sendable {
         guard database.changesCount > 0 else { return .duplicate }
       }
       let repository = Repository(
-        id: event.repositoryID, name: event.repositoryName, language: event.language ?? known?.language,
+        // A test event gives nothing another name.
+        id: event.repositoryID,
+        name: tester == nil ? event.repositoryName : known?.name ?? event.repositoryName,
+        language: event.language ?? known?.language,
         lastNumber: (known?.lastNumber ?? 0) + 1, lastPlayed: known?.lastPlayed ?? 0,
         lastEventMilliseconds: received)
       let forgotten = known == nil ? try RepositoryRoom(database).make(for: tester) : nil

@@ -2,6 +2,8 @@ import WireProtocol
 
 /// Music that was made of an event.
 package struct GeneratedMusic: Sendable, Equatable {
+  /// In which it is heard.
+  package var sessionID: SessionID
   /// Of the event among its repository's.
   package var number: Int
   package var event: RepositoryEvent
@@ -12,6 +14,7 @@ package struct GeneratedMusic: Sendable, Equatable {
   package var repositoryID: SessionID { event.repositoryID }
 
   package init(number: Int, event: RepositoryEvent, parameters: MusicalParameters, score: Score) {
+    sessionID = event.repositoryID
     self.number = number
     self.event = event
     self.parameters = parameters

@@ -24,6 +24,7 @@ struct MusicMessage: Encodable, Sendable {
     self.init(
       number: music.number, event: music.event, parameters: music.parameters, score: music.score,
       positionMilliseconds: positionMilliseconds)
+    sessionID = music.sessionID
   }
 
   /// - Parameter score: nil where it is no longer kept.

@@ -11,11 +11,23 @@ package final class Repositories: Sendable {
   }
 
   private let mappings: MappingFiles
+  private let stations: [GroupStation]
+  private let stationBeds: [SessionID: Score]
   private let entries: Mutex<[SessionID: Entry]>
 
-  /// - Parameter known: as the log has them.
-  package init(_ known: [EventLog.Repository], mappings: MappingFiles) {
+  /// - Parameters:
+  ///   - known: as the log has them.
+  ///   - stations: sessions of several repositories.
+  package init(_ known: [EventLog.Repository], mappings: MappingFiles, stations: [GroupStation] = []) {
     self.mappings = mappings
+    self.stations = stations
+    let beds = stations.map { station in
+      let mapping = mappings.read(station.id).mapping
+      return (
+        station.id, Composer.bed(repositoryID: station.id, name: station.id.description, mapping: mapping)
+      )
+    }
+    stationBeds = Dictionary(beds, uniquingKeysWith: { $1 })
     let entries = known.map { repository in
       (repository.id, Entry(repository: repository, mapping: mappings.read(repository.id).mapping))
     }
@@ -25,12 +37,17 @@ package final class Repositories: Sendable {
   /// What sounds while nothing happens; nil for a session that is no repository's. Touches no disk.
   package func bed(for id: SessionID) -> Score? {
     entries.withLock { entries in
-      guard let entry = entries[id] else { return nil }
+      guard let entry = entries[id] else { return stationBeds[id] }
       if let bed = entry.bed { return bed }
       let bed = Composer.bed(repositoryID: id, name: entry.repository.name, mapping: entry.mapping)
       entries[id]?.bed = bed
       return bed
     }
+  }
+
+  /// The sessions of several in which that repository, `owner/name`, is heard too.
+  package func groups(of repository: String) -> Set<SessionID> {
+    Set(stations.lazy.filter { $0.source.covers(repository) }.map(\.id))
   }
 
   package func repository(_ id: SessionID) -> EventLog.Repository? {

@@ -16,12 +16,13 @@ struct RepositoryParts: Sendable {
 
   /// Reads what is known from the disk.
   init(
-    state: StateStore, clock: RunningClock, mappingFolder: String?, polling: EventPoller.Options, logger: Logger
+    state: StateStore, clock: RunningClock, mappingFolder: String?, stations: [GroupStation],
+    polling: EventPoller.Options, logger: Logger
   ) throws {
     self.logger = logger
     log = EventLog(store: state, clock: clock)
     mappings = MappingFiles(folder: mappingFolder, logger: logger)
-    repositories = Repositories(try log.repositories(), mappings: mappings)
+    repositories = Repositories(try log.repositories(), mappings: mappings, stations: stations)
     receiver = WebhookReceiver(
       log: log, repositories: repositories, bus: bus, statistics: statistics, logger: logger)
     poller = EventPoller(polling, receiver: receiver, logger: logger)

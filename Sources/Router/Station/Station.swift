@@ -4,7 +4,7 @@ import NIOCore
 import WireProtocol
 
 /// Repositories as radio stations: the session whose ID is a repository's plays that one's bed while somebody
-/// listens and nothing else plays, and each piece of music joins it. Confined to the data plane's loop.
+/// listens and nothing else plays, and each piece of music joins it. So does a session of several repositories. Confined to the data plane's loop.
 final class Station {
   /// What is known of one repository's session.
   struct Program {
@@ -31,6 +31,8 @@ final class Station {
 
   /// The bed of a repository; nil where a session is none's.
   var bed: (SessionID) -> Score? = { _ in nil }
+  /// The sessions of several repositories in which a repository, `owner/name`, is heard too.
+  var groups: (String) -> Set<SessionID> = { _ in [] }
   var programs: [SessionID: Program] = [:]
   private var shares = BedShares()
   private unowned let plane: DataPlane
@@ -150,7 +152,12 @@ final class Station {
 
   /// Music was made of something that happened in a repository.
   func perform(_ music: GeneratedMusic) {
-    guard let session = plane.store.sessions[music.repositoryID], session.listenerCount > 0 else { return }
+    performThere(music)
+    for id in groups(music.event.repositoryName) { performThere(music.heard(in: id)) }
+  }
+
+  private func performThere(_ music: GeneratedMusic) {
+    guard let session = plane.store.sessions[music.sessionID], session.listenerCount > 0 else { return }
     programs[session.id, default: Program()].isSilenced = false
     guard session.isIdle || session.playsEndlessScore else {
       // Something else plays. Those who look are shown what they do not hear.

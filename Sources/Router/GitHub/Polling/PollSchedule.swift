@@ -61,7 +61,8 @@ package struct PollSchedule: Sendable {
       limitCount = 0
       return
     case .answered(let answer) where answer.isLimit:
-      let said = answer.retryAfterSeconds ?? (answer.remaining == 0 ? answer.resetSeconds.map { $0 - now / 1_000 } : nil)
+      let untilReset = answer.remaining == 0 ? answer.resetSeconds.map { $0 - now / 1_000 } : nil
+      let said = answer.retryAfterSeconds ?? untilReset
       pausedUntil =
         said.map { now + $0.clamped(to: RouterLimits.pollSecondsRange) * 1_000 }
         ?? retry(after: RouterLimits.pollSeconds, most: RouterLimits.pollSecondsRange.upperBound, limitCount)

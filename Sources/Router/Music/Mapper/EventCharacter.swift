@@ -88,5 +88,10 @@ struct EventCharacter {
     Row(.star, [], nil, 0.05, 0.70, 0.25, 0.80, 0.10, .glitter, .plagal),
 
     Row(.fork, [], nil, 0.15, 0.60, 0.35, 0.85, 0.38, .branch, .plagal),
+
+    Row(.event, [], .success, 0.10, 0.80, 0.45, 0.55, 0.25, .song, .authentic),
+    Row(.event, [], .failure, 0.85, 0.05, 0.35, 0.15, 0.35, .song, .deceptive),
+    Row(.event, [], .pending, 0.45, 0.20, 0.35, 0.40, 0.10, .remark, .half),
+    Row(.event, [], nil, 0.20, 0.50, 0.30, 0.50, 0.15, .remark, .plagal),
   ]
 }

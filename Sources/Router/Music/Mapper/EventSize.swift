@@ -1,4 +1,4 @@
-/// How big an event is, from its commits and lines.
+/// How big an event is: as its source says, or from its commits and lines.
 struct EventSize {
   /// 0, nothing, towards 1.
   let value: Double
@@ -11,7 +11,7 @@ struct EventSize {
     let deletions = Double(max(event.deletions ?? 0, 0))
     let lines = additions + deletions
     // Halfway at eight commits, or at 800 lines.
-    value = 1 - 8 / (8 + max(commits - 1, 0)) * (800 / (800 + lines))
+    value = event.magnitude ?? 1 - 8 / (8 + max(commits - 1, 0)) * (800 / (800 + lines))
     growth = event.additions == nil && event.deletions == nil ? nil : (additions + 1) / (lines + 2)
   }
 

@@ -41,8 +41,9 @@ async function showOverview() {
   byId('example').hidden = !canControl;
   byId('example-open').onclick = () => openExample();
   showSky();
-  const { error, repositories, webhooks } = await showRepositories();
-  showConnect(notices, webhooks);
+  const answer = await showRepositories();
+  const { error, repositories } = answer;
+  showConnect(notices, answer);
   if (!error && repositories.length === 0) {
     say(byId('repositories-note'), 'No repository has sung here yet.',
       canControl ? 'Hear the example, or connect one of yours.' : 'They are listed here as soon as something happens in one.');

@@ -129,7 +129,7 @@ class RepositoryPage {
   }
 
   async #showConnect() {
-    showConnect(this.#notices, (await listRepositories()).webhooks);
+    showConnect(this.#notices, await listRepositories());
   }
 
   take(event) {

@@ -29,7 +29,7 @@ export class TryIt {
     byId('try-samples').replaceChildren(...SAMPLES.map(({ label, fields }) =>
       make('button', { type: 'button', className: 'sample', onclick: () => this.send(fields) },
         icon(`event-${fields.event}`), label)));
-    byId('try-kind').replaceChildren(...Object.entries(KINDS).map(([value, textContent]) => make('option', { value, textContent })));
+    byId('try-kind').replaceChildren(...Object.entries(KINDS).filter(([kind]) => kind !== 'event').map(([value, textContent]) => make('option', { value, textContent })));
     byId('try-kind').onchange = () => this.#fit();
     this.#form.onsubmit = (event) => {
       event.preventDefault();

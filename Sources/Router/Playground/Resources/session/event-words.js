@@ -7,7 +7,7 @@ const SHORT = 24;
 export const KINDS = {
   push: 'Push', pull_request: 'Pull request', pull_request_review: 'Review', check_run: 'Check',
   workflow_run: 'Workflow run', deployment_status: 'Deployment', issues: 'Issue', issue_comment: 'Comment',
-  release: 'Release', star: 'Star', fork: 'Fork',
+  release: 'Release', star: 'Star', fork: 'Fork', event: 'Event',
 };
 
 /** outcome → its word, where there is one to say. */
@@ -39,6 +39,7 @@ function verb({ kind, action, outcome, commits, branch }) {
     case 'issue_comment': return 'commented';
     case 'star': return done === 'deleted' ? 'took a star back' : 'starred the repository';
     case 'fork': return 'forked the repository';
+    case 'event': return outcome && OUTCOMES[outcome] ? OUTCOMES[outcome] : 'said';
     default:
       if (RUNS[kind]) return `ran ${RUNS[kind]}`;
       return SUBJECTS[kind] ? `${done || 'changed'} ${SUBJECTS[kind]}` : `did “${kind}”`;

@@ -2,7 +2,7 @@
 
 import { getBytes, getJSON, postJSON } from './rest.js';
 
-/** Those this page may hear: `{repositories: [{id, name, language, events, last_event_ms, key, listeners}], webhooks}`. */
+/** Those this page may hear: `{repositories: [{id, name, language, events, last_event_ms, key, listeners}], webhooks, polling}`. */
 export const listRepositories = () => getJSON('api/v1/repositories');
 
 /** One of those, with `bed`, `muted` and `activity`. */
