@@ -45,6 +45,8 @@ async def send(router: str, body: dict | bytes, signature: str | None = ""):
 async def test_a_doorbell_is_heard(antiphon, source):
     router = antiphon.router.url
     body = {"source": source, "id": "1", "title": "Somebody is at the door", "actor": "front door", "magnitude": 0.4}
+    # As everywhere: a newer client may send it.
+    body["colour"] = "red"
     answer = await send(router, body)
     assert (answer.status, answer.body) == (202, {"status": "queued", "repository": source, "number": 1}), answer
     async with listen(router, source) as listener:
@@ -104,7 +106,6 @@ async def test_who_does_not_know_the_secret_is_not_believed(antiphon, source):
         ({"source": "no/source", "id": "1", "title": "T"}, 400, '"/"'),
         ({"source": "a", "id": "1", "title": "T", "kind": "ring"}, 422, "deployment_status"),
         ({"source": "a", "id": "1", "title": "T", "magnitude": 2}, 422, "magnitude"),
-        ({"source": "a", "id": "1", "title": "T", "colour": "red"}, 422, "colour"),
     ],
     ids=str,
 )
