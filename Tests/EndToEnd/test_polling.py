@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import contextmanager
 
 import pytest
+from playwright.async_api import expect
 
 import github
 from client import bearer, listen, request
@@ -353,3 +354,21 @@ async def test_who_may_not_hear_a_repository_does_not_see_its_name(tmp_path, med
 
         await until(look)
         assert await seen("*") == list(sources) and await seen("1") == []
+
+
+async def test_the_page_says_how_it_stands(tmp_path, media, api, browser):
+    sources = (NAME, "octocat/gone")
+    with polling(tmp_path, media, api, sources=sources) as antiphon:
+        await until(lambda: len(api.asked) >= 2)
+        context = await browser.new_context()
+        try:
+            page = await context.new_page()
+            await page.goto(f"{antiphon.router.url}/repository.html", wait_until="domcontentloaded")
+            lines = page.locator("#polled-sources li")
+            await expect(lines).to_have_count(2)
+            await expect(lines.first).to_contain_text(f"{NAME}: asked just now")
+            await expect(lines.last).to_contain_text("GitHub shows no octocat/gone")
+            await expect(lines.last).to_contain_text("It is tried again at")
+            await expect(page.locator("#webhook-off")).to_be_hidden()
+        finally:
+            await context.close()
