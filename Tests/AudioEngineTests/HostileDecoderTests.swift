@@ -91,7 +91,8 @@ import WireProtocol
   @Test func `marks that combine cost no time`() throws {
     let row = String(repeating: "\u{301}", count: 15_000)
     let steps =
-      [Self.say(.began), Self.say(.opened, "{\"", flag: 1)] + (0..<7).map { _ in Self.say(.opened, row, flag: 1) }
+      [Self.say(.began), Self.say(.opened, "{\"", flag: 1)]
+      + (0..<7).map { _ in Self.say(.opened, row, flag: 1) }
       + [Self.say(.opened, "\":1}")]
     #expect(try #require(self.outcome(of: steps)).failure?.code == .sourceCrashesDecoder)
   }
@@ -111,7 +112,8 @@ import WireProtocol
   @Test func `a turn costs no more CPU time than it lasts`() throws {
     let many = String(repeating: Self.packets, count: 20)
     let turn = Self.say(.packets, many, flag: 1, number: .max)
-    let outcome = try #require(self.outcome(of: Self.opening + [Self.say(.transcodes), turn, Self.say(.ended)]))
+    let outcome = try #require(
+      self.outcome(of: Self.opening + [Self.say(.transcodes), turn, Self.say(.ended)]))
     #expect(outcome.packetCount == 60)
     #expect(outcome.packetSeconds > 0 && outcome.packetSeconds < 60)
   }

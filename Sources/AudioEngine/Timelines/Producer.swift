@@ -118,7 +118,8 @@ package struct Producer: Sendable {
       writer: Timeline.Writer(timeline),
       details: opener.details(of: opened, timeline.key.source, isPassthrough: isPassthrough))
     defer { if production.isTranscoding { admission.leave(timeline) } }
-    try opened.source.produce(timeline.key, settings, rest: { restWhileAhead(timeline, permit) }) {
+    let rest = { restWhileAhead(timeline, permit) }
+    try opened.source.produce(timeline.key, settings, rest: rest) {
       (call, event, count: inout Int) throws(DecoderFailure) in
       defer { count = production.writer.count }
       try take(event, call, &production, permit)

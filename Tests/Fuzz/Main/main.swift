@@ -26,7 +26,9 @@ let targets = ["decode": decode, "conversation": conversation]
 
 // By the environment, which libFuzzer's own processes have too.
 let name = getenv("ANTIPHON_FUZZ_TARGET").map { String(cString: $0) } ?? ""
-guard let target = targets[name] else { fatalError("ANTIPHON_FUZZ_TARGET is one of \(targets.keys.sorted())") }
+guard let target = targets[name] else {
+  fatalError("ANTIPHON_FUZZ_TARGET is one of \(targets.keys.sorted())")
+}
 var count = CommandLine.argc
 var arguments = CommandLine.unsafeArgv
 exit(runFuzzer(&count, &arguments, target))
