@@ -36,9 +36,9 @@ private struct TellingLogHandler: LogHandler {
     #expect(lines.withLock { $0.count } == SessionLog.linesPerMinute + 1)
     #expect(lines.withLock { $0.first } == "begins media:0")
     #expect(lines.withLock { $0.last } == "sessions began and ended 5 times more")
-    // The next minute has its own.
-    log.note(.began(url: "media:later"), of: id)
+    // The next minute has its own. Keys to what is played are nobody's to read.
+    log.note(.began(url: "https://me:secret@host/later.mp3?key=secret"), of: id)
     news.wait()
-    #expect(lines.withLock { $0.last } == "begins media:later")
+    #expect(lines.withLock { $0.last } == "begins https://host/later.mp3")
   }
 }

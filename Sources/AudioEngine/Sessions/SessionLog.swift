@@ -51,11 +51,19 @@ package final class SessionLog: Sendable {
 extension SessionChange {
   fileprivate var words: String {
     switch self {
-    // What follows may be a key to it.
-    case .began(let url): return "begins \(url.prefix { $0 != "?" })"
+    case .began(let url): return "begins \(Self.withoutKeys(url))"
     case .ended(let reason, let sent):
       let what = reason == .replaced ? "stopping what plays for another track" : "ended (\(reason.rawValue))"
       return "\(what): \(sent.packets) packets, \(sent.bytes) bytes"
     }
+  }
+
+  /// A name and a password may stand before the host, and a key behind the question mark.
+  private static func withoutKeys(_ url: String) -> String {
+    let address = url.prefix { $0 != "?" }
+    guard let scheme = address.firstRange(of: "://") else { return String(address) }
+    let host = address[scheme.upperBound...].prefix { $0 != "/" }
+    guard let keys = host.lastIndex(of: "@") else { return String(address) }
+    return String(address[..<scheme.upperBound] + address[address.index(after: keys)...])
   }
 }
