@@ -4,7 +4,7 @@ import Glibc
 /// What libFuzzer calls with bytes.
 typealias Target = @convention(c) (UnsafePointer<UInt8>?, Int) -> CInt
 
-/// libFuzzer's own main, of which this is the caller (https://llvm.org/docs/LibFuzzer.html, "Using libFuzzer as a library").
+/// libFuzzer as a library (https://llvm.org/docs/LibFuzzer.html): SwiftPM gives an executable a main of its own.
 @_silgen_name("LLVMFuzzerRunDriver")
 func runFuzzer(
   _ count: UnsafeMutablePointer<CInt>,
