@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import json
+import os
 import socket
 import struct
 from collections.abc import Mapping
@@ -171,7 +172,11 @@ class EngineConnection(Inbox):
 @asynccontextmanager
 async def connect_to_engine(path: str, name: str = "router connection", *, receive_buffer: int = 2**20):
     """Connects as a Router does, reads in the background, and disconnects at the end."""
-    reader, writer = await asyncio.open_unix_connection(path, limit=receive_buffer)
+    # Where more connect at once than the engine's queue holds, asyncio would take the refusal for a connection.
+    peer = socket.socket(socket.AF_UNIX)
+    await asyncio.to_thread(peer.connect, os.fspath(path))
+    peer.setblocking(False)
+    reader, writer = await asyncio.open_unix_connection(sock=peer, limit=receive_buffer)
     connection = EngineConnection(name, reader, writer)
     try:
         async with reading(connection.read()):
