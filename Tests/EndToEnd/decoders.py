@@ -1,10 +1,14 @@
 """The engine's decoder processes, as the machine and as the engine itself tell of them."""
 
 import contextlib
+import os
 from pathlib import Path
 
 from client import request
 from processes import Antiphon
+
+#: Of a suspect that plays on, with time to spare.
+ACQUITTED_SECONDS = 3
 
 
 def decoders(engine: int) -> list[int]:
@@ -19,8 +23,17 @@ def decoders(engine: int) -> list[int]:
 
 
 def shared_decoders(engine: int) -> list[int]:
-    """Those that many productions share: not those of a single suspect."""
-    return [pid for pid in decoders(engine) if b"\0apart\0" not in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    """Those that many productions share: not those of a single suspect, which is acquitted within a second or two."""
+    return [pid for pid in decoders(engine) if not _is_apart(pid) or _age_seconds(pid) > ACQUITTED_SECONDS]
+
+
+def _is_apart(pid: int) -> bool:
+    return b"\0apart\0" in Path(f"/proc/{pid}/cmdline").read_bytes()
+
+
+def _age_seconds(pid: int) -> float:
+    begun = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
+    return float(Path("/proc/uptime").read_text().split()[0]) - begun / os.sysconf("SC_CLK_TCK")
 
 
 async def decoder_figures(antiphon: Antiphon) -> dict:
