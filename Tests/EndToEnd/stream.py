@@ -10,7 +10,9 @@ from typing import Any
 import aiohttp
 import numpy as np
 
+import github
 from client import bearer
+from github import accepted, deliver
 from inbox import Event, Inbox, reading
 
 
@@ -83,6 +85,11 @@ async def stream(
         client.headers = dict(response.headers)
         async with reading(client.read(response)):
             yield client
+
+
+async def push(router: str, number: int, *messages: str) -> None:
+    """Something to hear in a repository."""
+    accepted(await deliver(router, "push", github.push(number, *(messages or ("Sing",)))))
 
 
 def samples(buffer: dict[str, Any]) -> np.ndarray:

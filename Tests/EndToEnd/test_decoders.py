@@ -79,7 +79,8 @@ async def test_killed_at_random_moments_and_nobody_hears_it(antiphon, new_sessio
                 answer = await request("POST", url, {"url": next(fresh).url})
                 assert answer.status == 200, answer
                 begun_after.append(time.monotonic() - begun)
-        await asyncio.sleep(4)
+        # More than was read ahead.
+        await asyncio.gather(*(listener.wait_packets(200, since=listener.mark()) for _, _, listener in listeners))
         for mark, (who, frequency, listener) in zip(marks, listeners, strict=True):
             packets = listener.packets()
             assert not listener.events("buffering", since=mark), who

@@ -20,7 +20,7 @@ from github import SECRET, accepted, deliver
 from inbox import PATIENCE_SECONDS
 from metrics import wait_figure
 from processes import ROOT, Antiphon, wait_ready
-from stream import Stream, samples, stream
+from stream import Stream, push, samples, stream
 
 _numbers = itertools.count(3_000_000)
 
@@ -50,10 +50,6 @@ def antiphon(tmp_path_factory, media, options):
 def number() -> int:
     """A repository that no other test uses."""
     return next(_numbers)
-
-
-async def push(router: str, number: int, *messages: str) -> None:
-    accepted(await deliver(router, "push", github.push(number, *(messages or ("Sing",)))))
 
 
 async def test_a_push_is_heard_over_a_stream(antiphon, number):

@@ -22,7 +22,7 @@ from processes import ROOT, Antiphon
 from relay import relay
 from repository_page import happen
 from signals import RATE
-from stream import samples, stream
+from stream import push, samples, stream
 from stream_page import StreamPage, frames, stream_page
 from tab import chromium
 
@@ -65,10 +65,6 @@ def antiphon(tmp_path_factory, media, options):
 def number() -> int:
     """A repository that no other test uses."""
     return next(_numbers)
-
-
-async def push(router: str, number: int, *messages: str) -> None:
-    accepted(await deliver(router, "push", github.push(number, *(messages or ("Sing",)))))
 
 
 async def star(router: str, number: int) -> None:

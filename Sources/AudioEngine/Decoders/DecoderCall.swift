@@ -14,9 +14,9 @@ enum DecoderFailure: Error {
 final class DecoderCall {
   enum Event {
     case opened(SourceFacts)
-    /// It asks whether it may encode. `goOn` follows.
+    /// It asks whether it may encode. `resume` follows.
     case transcodes
-    /// Valid until the next event. Where the turn is over, `goOn` follows.
+    /// Valid until the next event. Where the turn is over, `resume` follows.
     case packets(UnsafeRawBufferPointer, cpuNanoseconds: UInt64, isTurnOver: Bool)
     case picture([UInt8])
     case ended
@@ -84,9 +84,9 @@ final class DecoderCall {
     }
   }
 
-  func goOn(niceness: Int32 = 0) throws(DecoderFailure) {
+  func resume(niceness: Int32 = 0) throws(DecoderFailure) {
     try answer { () throws(DecoderSocket.Gone) in
-      try socket.send(.init(kind: EngineMessage.goOn.rawValue, flag: 0, number: Int64(niceness)))
+      try socket.send(.init(kind: EngineMessage.resume.rawValue, flag: 0, number: Int64(niceness)))
     }
   }
 
@@ -106,7 +106,7 @@ final class DecoderCall {
       case .seek: try seek(to: number)
       case .share:
         permit?.share()
-        try goOn()
+        try resume()
       case .opened: return .opened((try decode(message) as SourceFacts).bounded())
       case .transcodes: return .transcodes
       case .packets:
@@ -156,7 +156,7 @@ final class DecoderCall {
     } catch {
       return try refuse(error)
     }
-    try goOn()
+    try resume()
   }
 
   // MARK: Messages

@@ -12,7 +12,7 @@ enum DecoderMessage: UInt32 {
   case began = 1
   /// It wants the source's next bytes, so many.
   case read
-  /// It goes on reading at an offset.
+  /// It continues to read at an offset.
   case seek
   /// The source is open: `SourceFacts`.
   case opened
@@ -41,10 +41,10 @@ enum EngineMessage: UInt32 {
   /// What comes first: `ProductionOrder`.
   case order
   /// The number is how far behind others its thread is to go, 0 to 19.
-  case goOn
+  case resume
 }
 
-/// A flag of messages whose payload goes on in the next one of the kind.
+/// A flag of messages whose payload continues in the next one of the kind.
 enum MessagePart {
   static let last: UInt32 = 0
   static let more: UInt32 = 1
@@ -153,7 +153,7 @@ extension DecoderSocket {
     try result.get()
   }
 
-  /// The whole payload of a message that may go on in the next ones.
+  /// The whole payload of a message that may continue in the next ones.
   ///
   /// - Parameter next: receives them.
   /// - Throws: `Gone` also where it is too long, or another message comes between.

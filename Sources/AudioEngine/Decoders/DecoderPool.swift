@@ -77,7 +77,7 @@ package final class DecoderPool: Sendable {
   ///   - permit: of the production; nil for a picture.
   ///   - isApart: in a process where nothing else is.
   func call(
-    _ work: DecoderJob.Work, _ input: any MediaInput, _ permit: HeldPermit?, isApart: Bool
+    about input: any MediaInput, _ permit: HeldPermit?, isApart: Bool
   ) throws(DecoderFailure) -> DecoderCall {
     do throws(ErrorReport) {
       while true {
@@ -103,11 +103,10 @@ package final class DecoderPool: Sendable {
   /// - Throws: why the file cannot be opened, or that its cover is too large.
   func picture(of file: FileInput, path: String, _ name: String) throws(ErrorReport) -> [UInt8]? {
     try crashing.check(.file(path: path))
-    var isApart = false
-    var deaths = 0
+    var suspicion = Suspicion(of: .file(path: path), self)
     while true {
       do throws(DecoderFailure) {
-        let call = try call(.picture(name: name), file, nil, isApart: isApart)
+        let call = try call(about: file, nil, isApart: suspicion.isSuspect)
         try call.begin(.picture(name: name))
         var picture: [UInt8]?
         while true {
@@ -118,11 +117,7 @@ package final class DecoderPool: Sendable {
           }
         }
       } catch {
-        let isSuspect = try DecodedSource.isSuspect(error)
-        try DecodedSource.pause(after: &deaths)
-        guard isSuspect else { continue }
-        guard !isApart else { throw crashing.add(.file(path: path)) }
-        isApart = true
+        try suspicion.note(error, at: 0)
       }
     }
   }
@@ -179,16 +174,22 @@ package final class DecoderPool: Sendable {
       usleep(Self.lookMicroseconds)
     }
     permit?.acquire()
+    let process: DecoderProcess
     do throws(ErrorReport) {
-      let process = try startProcess(true)
-      // Before it is watched: it may end at once.
-      state.withLock { _ = $0.apart.insert(process.key) }
-      try watch(process)
-      return process
+      process = try startProcess(true)
     } catch {
       state.withLock { $0.apartCount -= 1 }
       throw error
     }
+    // Before it is watched: it may end at once.
+    state.withLock { _ = $0.apart.insert(process.key) }
+    do throws(ErrorReport) {
+      try watch(process)
+    } catch {
+      state.withLock { _ = $0.leaveApart(process.key) }
+      throw error
+    }
+    return process
   }
 
   private func enterApart() -> Bool {
@@ -219,7 +220,8 @@ package final class DecoderPool: Sendable {
       }
       guard let reason else { return }
       logger.warning(
-        "a decoder process ended \(reason); its productions go on in another", metadata: ["process": "\(id)"])
+        "a decoder process ended \(reason); its productions resume in another", metadata: ["process": "\(id)"]
+      )
       let isYoung = MonotonicClock.nowNanoseconds < started + Self.leastLifeNanoseconds
       DispatchQueue.global().asyncAfter(deadline: .now() + (isYoung ? Self.startDelay : .seconds(0))) {
         self.replace()

@@ -41,20 +41,20 @@ final class EngineLink {
 
   func seek(to offset: Int64) throws(ErrorReport) {
     try send(.seek, number: offset)
-    _ = try receive(.goOn)
+    _ = try receive(.resume)
   }
 
   /// Lets others have the CPU where it has worked for a turn.
   func share() throws(ErrorReport) {
     guard MonotonicClock.nowNanoseconds >= workingNanoseconds + Turn.longestNanoseconds else { return }
     try send(.share)
-    _ = try receive(.goOn)
+    _ = try receive(.resume)
   }
 
   /// Before anything is encoded.
   func enterEncoder() throws(ErrorReport) {
     try send(.transcodes)
-    _ = try receive(.goOn)
+    _ = try receive(.resume)
   }
 
   // MARK: Telling
@@ -69,7 +69,7 @@ final class EngineLink {
   /// - Parameter cpuNanoseconds: what the turn has cost.
   func endTurn(_ packets: UnsafeRawBufferPointer, cpuNanoseconds: UInt64) throws(ErrorReport) {
     try send(.packets, flag: TurnPart.isOver, number: Int64(clamping: cpuNanoseconds), packets)
-    let message = try receive(.goOn)
+    let message = try receive(.resume)
     EngineThread.setNiceness(Int32(clamping: message.header.number))
   }
 

@@ -146,7 +146,7 @@ package struct Producer: Sendable {
     case .transcodes:
       production.details.isPassthrough = false
       do throws(ErrorReport) {
-        // What is heard already goes on.
+        // What is heard already continues.
         let mustEnter = timeline.isContinuation || production.writer.count > 0
         try admission.enter(timeline, mustEnter: mustEnter) { isWaiting in
           isWaiting ? permit.release() : permit.acquire()
@@ -155,7 +155,7 @@ package struct Producer: Sendable {
         throw .report(error)
       }
       production.isTranscoding = true
-      try call.goOn()
+      try call.resume()
     case .packets(let bytes, let cpuNanoseconds, let isTurnOver):
       var packets = PacketList(bytes)
       while let packet = packets.next() { production.writer.append(packet) }
@@ -179,12 +179,20 @@ package struct Producer: Sendable {
         packets: production.writer.count - production.turnsFirstPacket, nanoseconds: cpuNanoseconds)
     }
     production.turnsFirstPacket = production.writer.count
+    let niceness = awaitTurn(timeline, permit)
+    guard !timeline.isCancelled else { throw .report(.superseded) }
+    try call.resume(niceness: niceness)
+  }
+
+  /// Ends a worker's turn and waits for its next one.
+  ///
+  /// - Returns: how far its thread is to stand behind others in it.
+  private func awaitTurn(_ timeline: Timeline, _ permit: HeldPermit) -> Int32 {
     permit.endTurn()
     restWhileAhead(timeline, permit)
     permit.acquire()
-    guard !timeline.isCancelled else { throw .report(.superseded) }
     // Only now: while it waited, its listeners went on.
-    try call.goOn(niceness: timeline.packetsAhead < Self.packetsBeforeNice ? 0 : Self.niceness)
+    return timeline.packetsAhead < Self.packetsBeforeNice ? 0 : Self.niceness
   }
 
   /// Runs a pipeline, a turn a permit, until it ends or wants something else.
@@ -236,11 +244,7 @@ package struct Producer: Sendable {
     guard step == .goOn, pace.turn.isOver(packetCount: writer.count) || permit.isNeededMore else { return }
     let cost = pace.turn.cost(packetCount: writer.count)
     measure?(cost.packets, cost.nanoseconds)
-    permit.endTurn()
-    restWhileAhead(timeline, permit)
-    permit.acquire()
-    // Only now: while it waited, its listeners went on.
-    EngineThread.setNiceness(timeline.packetsAhead < Self.packetsBeforeNice ? 0 : Self.niceness)
+    EngineThread.setNiceness(awaitTurn(timeline, permit))
     pace.turn = Turn(firstPacket: writer.count)
   }
 
