@@ -7,8 +7,10 @@ extension CageTrial {
     static let streamSocket = Int(SOCK_STREAM.rawValue)
 
     let user = Int(getuid())
-    let parent = Int(getppid())
-    let parentPriority = Int(getpriority(__priority_which_t(PRIO_PROCESS.rawValue), id_t(getppid())))
+    /// The parent; the container's first process where the parent is outside of it and has no number
+    /// (pid_namespaces(7)).
+    let parent: Int
+    let parentPriority: Int
     let tcpSocket = Int(socket(AF_INET, Int32(Self.streamSocket), 0))
     /// In memory, and writable.
     let file = RawCall("memfd_create", .text("file")).status
@@ -17,6 +19,8 @@ extension CageTrial {
     let media: [(name: String, descriptor: Int32)]
 
     init(mediaPaths: [String]) {
+      parent = max(1, Int(getppid()))
+      parentPriority = Int(getpriority(__priority_which_t(PRIO_PROCESS.rawValue), id_t(parent)))
       write(Int32(file), Self.fileText, Self.fileText.utf8.count)
       var ends: [Int32] = [-1, -1]
       socketpair(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue), 0, &ends)

@@ -9,12 +9,12 @@ docs/decisions/0008-extraction-worker.md says why it is as it is.
 """
 
 import contextlib
+import importlib.machinery
 import importlib.util
 import ipaddress
 import json
 import os
 import re
-import runpy
 import secrets
 import socket
 import sys
@@ -408,7 +408,11 @@ def installed_version() -> str:
     spec = importlib.util.find_spec("yt_dlp")
     if spec is None:
         raise SystemExit(f"{sys.executable} has no yt_dlp")
-    return runpy.run_path(os.path.join(spec.submodule_search_locations[0], "version.py"))["__version__"]
+    # Found as an import finds it: a container has it compiled, without the text.
+    version = importlib.machinery.PathFinder.find_spec("version", spec.submodule_search_locations)
+    module = importlib.util.module_from_spec(version)
+    version.loader.exec_module(module)
+    return module.__version__
 
 
 def main() -> None:
