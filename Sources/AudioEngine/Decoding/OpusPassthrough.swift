@@ -1,7 +1,7 @@
 /// When a source's own Opus packets can be sent unaltered (RFC 6716, section 3.1; RFC 7845, section 5.1).
 package enum OpusPassthrough {
-  /// What a timeline has room for.
-  static let maximumPacketByteCount = PacketSegment.byteCount / 4
+  /// Far above what 20 ms of sound need. A segment of a timeline holds four of these.
+  static let maximumPacketByteCount = 4_096
 
   /// Whether a stream's header allows it: one stream of one or two channels, no gain to apply.
   package static func fits(head: [UInt8]) -> Bool {

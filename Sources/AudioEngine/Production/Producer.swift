@@ -6,12 +6,6 @@ package struct Producer: Sendable {
   /// not would pass its lateness on to its listeners.
   static let niceness: Int32 = 10
   static let packetsBeforeNice = 100
-  /// Packets there are before a session begins: a producer that is late once leaves no gap at the start.
-  /// Four packets more cost about a millisecond.
-  static let packetsBeforeReady = 5
-  /// Decoding begins this much before a seek's position: codecs need to settle (RFC 7845, section 4.6, and
-  /// MP3's bit reservoir).
-  static let seekLeadMilliseconds = 250
 
   let opener: SourceOpener
   let permits: CPUPermits
@@ -50,7 +44,7 @@ package struct Producer: Sendable {
   ///   - submittedNanoseconds: when the job was handed to the worker pool.
   ///   - slot: the worker's.
   package func produce(_ timeline: Timeline, submittedNanoseconds: UInt64, slot: WorkerSlot) {
-    let permit = HeldPermit(permits, timeline: timeline, slot: slot)
+    let permit = HeldPermit(permits, for: timeline, slot: slot)
     defer { timeline.performance?.end() }
     do throws(ErrorReport) {
       EngineThread.setNiceness(0)
@@ -253,7 +247,7 @@ package struct Producer: Sendable {
     _ timeline: Timeline, packetCount: Int, _ details: TrackDetails, since producing: UInt64,
     isLast: Bool = false
   ) {
-    let isReady = packetCount >= Self.packetsBeforeReady || isLast && packetCount > 0
+    let isReady = packetCount >= Timeline.packetsBeforeReady || isLast && packetCount > 0
     guard isReady, timeline.phase == .opening else { return }
     timeline.journal.record(.firstPacket, since: producing)
     timeline.becomeReady(details)

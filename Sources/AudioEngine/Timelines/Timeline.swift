@@ -6,13 +6,16 @@ import WireProtocol
 ///
 /// One writer, and the pacer is the only reader: packets are published by one atomic count, and reading
 /// takes no lock. Everything a session or the cache wants to know beside the packets is in `details`.
-package final class Timeline: Sendable {
+package final class Timeline: Production {
+  /// Packets there are before a session begins: a producer that is late once leaves no gap at the start.
+  /// Four packets more cost about a millisecond.
+  static let packetsBeforeReady = 5
+
   package let key: TrackKey
   /// What happened on the way to its packets.
   package let journal = StageJournal()
   /// Asked for by a session that plays already, for its seek, volume or loop.
   let isContinuation: Bool
-  /// For whom it was first asked for, by whom its share of the workers and the CPU goes; nil for one without a name.
   package let client: String?
   /// Of an endless score: what is asked of it while it sounds.
   let performance: Performance?
@@ -75,6 +78,7 @@ package final class Timeline: Sendable {
   }
 
   package var phase: Phase { Phase(rawValue: phaseValue.load(ordering: .acquiring))! }
+  package var isOpening: Bool { phase == .opening }
   /// Packets published so far.
   package var packetCount: Int { publishedCount.load(ordering: .acquiring) }
   var track: TrackDetails? { details.withLock { $0.track } }

@@ -11,7 +11,7 @@ import WireProtocol
 /// behind all others.
 package final class CPUPermits: Sendable {
   fileprivate struct Waiter {
-    let timeline: Timeline
+    let production: any Production
     let turn: DispatchSemaphore
     let sinceNanoseconds = MonotonicClock.nowNanoseconds
   }
@@ -65,21 +65,21 @@ package final class CPUPermits: Sendable {
   /// Blocks the calling worker until a permit is its own.
   ///
   /// - Parameter threadID: of the thread that works with it.
-  package func acquire(for timeline: Timeline, threadID: Int32 = EngineThread.currentID) {
+  package func acquire(for production: any Production, threadID: Int32 = EngineThread.currentID) {
     let turn: DispatchSemaphore? = state.withLock { state in
-      if state.free > 0, state.mayHold(timeline) {
+      if state.free > 0, state.mayHold(production) {
         state.free -= 1
-        state.hold(timeline, threadID)
+        state.hold(production, threadID)
         return nil
       }
       let turn = DispatchSemaphore(value: 0)
-      state.waiters.append(Waiter(timeline: timeline, turn: turn))
+      state.waiters.append(Waiter(production: production, turn: turn))
       publishLeastStock(state)
       return turn
     }
     guard let turn else { return }
     while turn.wait(timeout: .now() + Self.overdueLook) == .timedOut { replaceOverdue() }
-    state.withLock { $0.hold(timeline, threadID) }
+    state.withLock { $0.hold(production, threadID) }
   }
 
   /// Whether anybody waits.
@@ -87,20 +87,20 @@ package final class CPUPermits: Sendable {
 
   /// Whether a timeline that holds a permit should give it back before its time: another has less than a
   /// second left, and this one a second more than that.
-  package func isNeededMore(than timeline: Timeline) -> Bool {
+  package func isNeededMore(than production: any Production) -> Bool {
     let least = leastStock.load(ordering: .relaxed)
-    return least < Turn.packetCount && timeline.stock > least + Turn.packetCount
+    return least < Turn.packetCount && production.stock > least + Turn.packetCount
   }
 
   /// Gives the permit to the waiting timeline with the least stock; the first to wait wins a tie.
-  package func release(by timeline: Timeline) {
+  package func release(by production: any Production) {
     let now = MonotonicClock.nowNanoseconds
     state.withLock { state in
-      guard state.holders.removeValue(forKey: ObjectIdentifier(timeline))?.isOverdue ?? false else {
+      guard state.holders.removeValue(forKey: ObjectIdentifier(production))?.isOverdue ?? false else {
         return passOn(&state, now)
       }
       // Another has the permit already; but there may be a free one that its client was not given.
-      state.endOverdue(timeline.client)
+      state.endOverdue(production.client)
       for _ in 0..<state.free {
         state.free -= 1
         passOn(&state, now)
@@ -114,7 +114,7 @@ package final class CPUPermits: Sendable {
       return
     }
     let waiter = state.waiters.remove(at: index)
-    state.turns.note(waiter.timeline.client)
+    state.turns.note(waiter.production.client)
     waiter.turn.signal()
     publishLeastStock(state)
   }
@@ -140,21 +140,21 @@ package final class CPUPermits: Sendable {
   }
 
   private func publishLeastStock(_ state: borrowing State) {
-    leastStock.store(state.waiters.map(\.timeline.stock).min() ?? .max, ordering: .relaxed)
+    leastStock.store(state.waiters.map(\.production.stock).min() ?? .max, ordering: .relaxed)
   }
 }
 
 extension CPUPermits.State {
-  fileprivate mutating func hold(_ timeline: Timeline, _ threadID: Int32) {
-    holders[ObjectIdentifier(timeline)] = CPUPermits.Holder(
-      client: timeline.client, isOpening: timeline.phase == .opening,
+  fileprivate mutating func hold(_ production: any Production, _ threadID: Int32) {
+    holders[ObjectIdentifier(production)] = CPUPermits.Holder(
+      client: production.client, isOpening: production.isOpening,
       sinceNanoseconds: MonotonicClock.nowNanoseconds, threadID: threadID)
   }
 
   /// What plays may, whatever else its client opens.
-  fileprivate func mayHold(_ timeline: Timeline) -> Bool {
-    timeline.phase != .opening
-      || overdueTurns[timeline.client, default: 0] < CPUPermits.maximumOverdueTurns
+  fileprivate func mayHold(_ production: any Production) -> Bool {
+    !production.isOpening
+      || overdueTurns[production.client, default: 0] < CPUPermits.maximumOverdueTurns
   }
 
   fileprivate mutating func endOverdue(_ client: String?) {
@@ -164,16 +164,16 @@ extension CPUPermits.State {
   /// Who gets the next free permit.
   fileprivate mutating func mostUrgent(_ now: UInt64) -> Int? {
     if let overdue = longestWaitingOpening(now) {
-      promotions[waiters[overdue].timeline.client] = now
+      promotions[waiters[overdue].production.client] = now
       return overdue
     }
-    return waiters.indices.filter { mayHold(waiters[$0].timeline) }
+    return waiters.indices.filter { mayHold(waiters[$0].production) }
       .min { rank(waiters[$0]) < rank(waiters[$1]) }
   }
 
   private func rank(_ waiter: CPUPermits.Waiter) -> (Int, UInt64) {
-    let isOpening = waiter.timeline.phase == .opening
-    return (waiter.timeline.stock, isOpening ? turns.last(waiter.timeline.client) : 0)
+    let isOpening = waiter.production.isOpening
+    return (waiter.production.stock, isOpening ? turns.last(waiter.production.client) : 0)
   }
 
   /// What is opened gets its answer, be it that there is no room, however many run dry meanwhile: a turn a second for
@@ -183,13 +183,13 @@ extension CPUPermits.State {
     promotions = promotions.filter { now < $0.value + patience }
     return waiters.indices.first { index in
       let waiter = waiters[index]
-      return waiter.timeline.phase == .opening && now > waiter.sinceNanoseconds + patience
-        && promotions[waiter.timeline.client] == nil && mayHold(waiter.timeline)
+      return waiter.production.isOpening && now > waiter.sinceNanoseconds + patience
+        && promotions[waiter.production.client] == nil && mayHold(waiter.production)
     }
   }
 }
 
-extension Timeline {
+extension Production {
   /// What one that is being opened counts for: it comes before all that have more than 200 ms left, and after
   /// those whose listeners would hear a gap sooner.
   private static let openingStock = 10

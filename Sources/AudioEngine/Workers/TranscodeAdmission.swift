@@ -12,7 +12,7 @@ import WireProtocol
 /// transcoded, everything enters.
 package final class TranscodeAdmission: Sendable {
   fileprivate struct State {
-    var admitted: [ObjectIdentifier: Timeline] = [:]
+    var admitted: [ObjectIdentifier: any Production] = [:]
     /// What was measured, the older the less.
     var measuredPackets = 0.0
     var measuredNanoseconds = 0.0
@@ -33,28 +33,28 @@ package final class TranscodeAdmission: Sendable {
   /// - Parameter share: of all cores that this process has, what transcoding may use.
   package init(cores: Double, share: Double) { capacityCores = cores * share }
 
-  /// Gives a timeline its place, which it keeps until `leave`.
+  /// Gives a production its place, which it keeps until `leave`.
   ///
   /// - Parameters:
   ///   - mustEnter: it is counted and not refused: its session plays already.
   ///   - waiting: called before and after waiting for a place, with true and false.
   /// - Throws: `overloaded`.
   package func enter(
-    _ timeline: Timeline, mustEnter: Bool, waiting: (Bool) -> Void = { _ in }
+    _ production: any Production, mustEnter: Bool, waiting: (Bool) -> Void = { _ in }
   ) throws(ErrorReport) {
     for _ in 0..<Self.tries {
-      if tryToEnter(timeline, mustEnter: mustEnter) { return }
+      if tryToEnter(production, mustEnter: mustEnter) { return }
       waiting(true)
       usleep(Self.microsecondsBetweenTries)
       waiting(false)
-      guard !timeline.isCancelled else { throw .superseded }
+      guard !production.isCancelled else { throw .superseded }
     }
     throw refuse()
   }
 
-  /// The timeline is complete, or its production has ended.
-  package func leave(_ timeline: Timeline) {
-    state.withLock { $0.admitted[ObjectIdentifier(timeline)] = nil }
+  /// The production has ended.
+  package func leave(_ production: any Production) {
+    state.withLock { $0.admitted[ObjectIdentifier(production)] = nil }
   }
 
   /// Takes a worker's measurement.
@@ -84,13 +84,13 @@ package final class TranscodeAdmission: Sendable {
     }
   }
 
-  private func tryToEnter(_ timeline: Timeline, mustEnter: Bool) -> Bool {
+  private func tryToEnter(_ production: any Production, mustEnter: Bool) -> Bool {
     state.withLock { state in
       let others = state.count
       guard mustEnter || others == 0 || state.demandCores(of: others + 1) <= capacityCores else {
         return false
       }
-      state.admitted[ObjectIdentifier(timeline)] = timeline
+      state.admitted[ObjectIdentifier(production)] = production
       return true
     }
   }
