@@ -72,7 +72,7 @@ package struct RouterConfiguration: ParsableArguments, Sendable {
       "Where GitHub's API is, such as https://github.example/api/v3 for an Enterprise Server.",
       valueName: "url"
     ))
-  package var githubApi = Self.gitHubAPI
+  package var githubApi = EventPoller.Options.publicAPI
 
   @Option(
     help: ArgumentHelp(
@@ -105,7 +105,6 @@ package struct RouterConfiguration: ParsableArguments, Sendable {
 
   @OptionGroup package var log: LogOptions
 
-  package static let gitHubAPI = "https://api.github.com"
 
   package init() {}
 

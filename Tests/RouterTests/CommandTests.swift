@@ -113,9 +113,9 @@ import WireProtocol
     var pending = PendingRequests<Int>(prefix: "p")
     _ = pending.add(1, now: start)
     _ = pending.add(2, now: start + .seconds(1))
-    let expired = [44, 45].map { pending.takeExpired(now: start + .seconds($0)).map(\.asker) }
+    let expired = [44, 45].map { pending.takeExpired(now: start + .seconds($0)).map(\.waiter) }
     #expect(expired == [[], [1]])
-    let rest = pending.takeAll().map(\.asker)
+    let rest = pending.takeAll().map(\.waiter)
     #expect(rest == [2])
   }
 

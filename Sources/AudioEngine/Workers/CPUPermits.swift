@@ -26,6 +26,9 @@ package final class CPUPermits: Sendable {
     var isLast = false
   }
 
+  /// What one that is being opened counts for: it comes before all that have more than 200 ms left, and after
+  /// those whose listeners would hear a gap sooner.
+  fileprivate static let openingStock = 10
   /// How long a client's openings, which take a few milliseconds, let those that run dry go first.
   fileprivate static let longestOpeningNanoseconds: UInt64 = 1_000_000_000
   /// A turn is 20 ms: who holds a permit five times as long is inside a library that does not ask us.
@@ -190,10 +193,6 @@ extension CPUPermits.State {
 }
 
 extension Production {
-  /// What one that is being opened counts for: it comes before all that have more than 200 ms left, and after
-  /// those whose listeners would hear a gap sooner.
-  private static let openingStock = 10
-
   /// Packets until someone hears nothing.
-  fileprivate var stock: Int { phase == .opening ? Self.openingStock : packetsAhead }
+  fileprivate var stock: Int { isOpening ? CPUPermits.openingStock : packetsAhead }
 }

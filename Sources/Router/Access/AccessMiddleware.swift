@@ -8,7 +8,7 @@ struct AccessMiddleware: RouterMiddleware {
   typealias Context = RouterRequestContext
 
   let access: AccessControl
-  let plane: DataPlaneHandle
+  let budgets: LoopHandle<ClientBudgets>
   let logger: Logger
 
   func handle(
@@ -29,11 +29,11 @@ struct AccessMiddleware: RouterMiddleware {
     let grant = context.grant
     let address = context.channel.remoteAddress?.ipAddress
     do {
-      let seconds = try await plane { plane in
+      let seconds = try await budgets { budgets in
         if grant.client != ClientID(subject: nil, address: address) {
-          plane.budgets.giveBackRequest(of: address)
+          budgets.giveBackRequest(of: address)
         }
-        return try plane.budgets.reserve(1, for: grant)
+        return try budgets.reserve(1, for: grant)
       }
       if seconds > 0 { try await Task.sleep(for: .seconds(seconds)) }
     } catch {

@@ -9,7 +9,7 @@ struct DoorMiddleware: RouterMiddleware {
   typealias Context = RouterRequestContext
 
   let requestGuard: RequestGuard
-  let plane: DataPlaneHandle
+  let budgets: LoopHandle<ClientBudgets>
   let logger: Logger
 
   func handle(
@@ -29,7 +29,7 @@ struct DoorMiddleware: RouterMiddleware {
     } catch {
       let refusal = refusal(error, request, context)
       if refusal.status == 401 { try await chargeUnauthorized(context) }
-      response = Self.response(for: refusal)
+      response = Response(refusal)
     }
     response.headers[.xContentTypeOptions] = "nosniff"
     // NIO upgrades a connection's first request only: a client that keeps connections must not send its
@@ -43,7 +43,7 @@ struct DoorMiddleware: RouterMiddleware {
   private func waitForTurn(_ context: Context) async throws {
     let address = context.channel.remoteAddress?.ipAddress
     do {
-      let seconds = try await plane { plane in try plane.budgets.reserveRequest(from: address) }
+      let seconds = try await budgets { budgets in try budgets.reserveRequest(from: address) }
       if seconds > 0 { try await Task.sleep(for: .seconds(seconds)) }
     } catch {
       // Who is refused would ask again at once: a refusal comes no sooner than an answer would.
@@ -55,7 +55,7 @@ struct DoorMiddleware: RouterMiddleware {
   /// Who shows nothing that lets them in pays more than who does: each such answer ends a connection.
   private func chargeUnauthorized(_ context: Context) async throws {
     let address = context.channel.remoteAddress?.ipAddress
-    try await plane { plane in plane.budgets.chargeUnauthorized(address) }
+    try await budgets { budgets in budgets.chargeUnauthorized(address) }
   }
 
   /// What costs work to answer, below these paths: the pages' own files and what is watched are not among them.
@@ -73,18 +73,6 @@ struct DoorMiddleware: RouterMiddleware {
     case .options: return .none
     default: return .change
     }
-  }
-
-  static func response(for refusal: Refusal) -> Response {
-    var response = Response.json(
-      JSON.encode(refusal.report), status: HTTPResponse.Status(code: refusal.status))
-    let usual = response.status == .serviceUnavailable ? RouterLimits.retryAfterSeconds : nil
-    response.headers[.retryAfter] = (refusal.retryAfterSeconds ?? usual).map { String($0) }
-    // RFC 6750, 3.
-    if response.status == .unauthorized { response.headers[.wwwAuthenticate] = "Bearer" }
-    // RFC 9110, 15.5.22.
-    if response.status == .upgradeRequired { response.headers[.upgrade] = "websocket" }
-    return response
   }
 
   private func refusal(_ error: any Error, _ request: Request, _ context: Context) -> Refusal {
@@ -121,14 +109,6 @@ struct DoorMiddleware: RouterMiddleware {
     response.headers[.accessControlAllowHeaders] =
       "Authorization, Content-Type, Idempotency-Key, Last-Event-ID"
     response.headers[.accessControlMaxAge] = String(RouterLimits.preflightSeconds)
-  }
-}
-
-extension Response {
-  static func json(_ bytes: [UInt8], status: HTTPResponse.Status = .ok) -> Response {
-    Response(
-      status: status, headers: [.contentType: "application/json", .cacheControl: "no-store"],
-      body: .init(byteBuffer: ByteBuffer(bytes: bytes)))
   }
 }
 

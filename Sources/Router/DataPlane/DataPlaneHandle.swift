@@ -1,11 +1,9 @@
 import Logging
 import NIOCore
 
-/// The data plane from outside its loop: every call goes onto the loop and is awaited there.
-struct DataPlaneHandle: Sendable {
-  let eventLoop: any EventLoop
-  private let plane: NIOLoopBound<DataPlane>
+typealias DataPlaneHandle = LoopHandle<DataPlane>
 
+extension LoopHandle<DataPlane> {
   /// Makes a data plane on that loop.
   static func make(
     enginePath: String, socketBufferByteCount: Int, stateStore: StateStore, saved: SavedState,
@@ -15,26 +13,16 @@ struct DataPlaneHandle: Sendable {
       let plane = DataPlane(
         enginePath: enginePath, socketBufferByteCount: socketBufferByteCount, stateStore: stateStore,
         saved: saved, clientLimits: clientLimits, eventLoop: eventLoop, logger: logger)
-      return DataPlaneHandle(
-        eventLoop: eventLoop, plane: NIOLoopBound(plane, eventLoop: eventLoop))
+      return DataPlaneHandle(plane, on: eventLoop)
     }.get()
-  }
-
-  /// The plane itself, for callers that are on the loop already.
-  var onLoop: DataPlane { plane.value }
-
-  func callAsFunction<Result: Sendable>(
-    _ body: @escaping @Sendable (DataPlane) throws -> Result
-  ) async throws -> Result {
-    try await eventLoop.submit { try body(plane.value) }.get()
   }
 
   /// Performs a client's command, and waits for its answer.
   func ask(_ command: ClientCommand, for grant: Grant) async throws -> Asker.Answer {
     try await eventLoop.flatSubmit {
-      let plane = plane.value
+      let plane = onLoop
       return perform(command, for: grant.client, limitFactor: grant.limitFactor) {
-        () throws(Refusal) in try plane.budgets.charge(command, of: grant, command.session(in: plane.store))
+        () throws(Refusal) in try plane.budgets.charge(grant, cost: command.furtherCost(command.session(in: plane.store)))
       }
     }.get()
   }
@@ -53,7 +41,7 @@ struct DataPlaneHandle: Sendable {
     _ charge: () throws(Refusal) -> CommandCharge?
   ) -> EventLoopFuture<Asker.Answer> {
     let promise = eventLoop.makePromise(of: Asker.Answer.self)
-    let plane = plane.value
+    let plane = onLoop
     promise.futureResult.assumeIsolated().whenComplete { plane.statistics.count($0) }
     do {
       let charge = try charge()

@@ -100,20 +100,20 @@ package struct EventLog: Sendable {
   // MARK: Where polling has come to
 
   /// The last answer's ETag, empty where it had none; nil for a source that was never read to its end.
-  func pollMark(of source: GitHubSource) async throws -> String? {
+  func pollMark(of source: String) async throws -> String? {
     try await store.read { database in
       try String.fetchOne(
         database, sql: "SELECT value FROM setting WHERE name = ?", arguments: [Self.markName(source)])
     }
   }
 
-  func keepPollMark(_ mark: String, of source: GitHubSource) async throws {
+  func keepPollMark(_ mark: String, of source: String) async throws {
     try await store.write { database in
       try database.run("INSERT OR REPLACE INTO setting VALUES (?, ?)", [Self.markName(source), mark])
     }
   }
 
-  private static func markName(_ source: GitHubSource) -> String { "polled \(source.text.lowercased())" }
+  private static func markName(_ source: String) -> String { "polled \(source.lowercased())" }
 
   /// Events that have not become music, the oldest first. What cannot be read is put aside, so that it is in nobody's way.
   package func unplayed(limit: Int = RouterLimits.composedPerRead) async throws -> [LoggedEvent] {

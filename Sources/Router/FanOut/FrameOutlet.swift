@@ -23,6 +23,11 @@ protocol FrameOutletDelegate: AnyObject {
   func outletHasPassedOn(_ outlet: FrameOutlet)
 }
 
+/// Flushes outlets together, when a batch of packets has been written.
+protocol Flusher {
+  func flushLater(_ outlet: FrameOutlet)
+}
+
 /// Writes finished frames to one WebSocket. First in the pipeline, so that its context writes to the
 /// socket itself, below NIO's frame encoder: a frame shared by a thousand listeners is encoded once.
 final class FrameOutlet: ChannelDuplexHandler {
@@ -93,14 +98,14 @@ final class FrameOutlet: ChannelDuplexHandler {
     context.fireChannelWritabilityChanged()
   }
 
-  /// Writes audio, or keeps it while the listener is slow. The store flushes it with the batch.
+  /// Writes audio, or keeps it while the listener is slow. `flusher` flushes it with the batch.
   @inline(__always)
-  func sendAudio(_ frame: ByteBuffer, sharedBy sharers: Int, flushedBy store: SessionStore) {
+  func sendAudio(_ frame: ByteBuffer, sharedBy sharers: Int, flushedBy flusher: some Flusher) {
     guard isWritable, outbox.isEmpty else { return keepAudio(frame, part: frame.readableBytes / sharers) }
     write(frame, messageCount: 1)
     if !isAwaitingFlush {
       isAwaitingFlush = true
-      store.flushLater(self)
+      flusher.flushLater(self)
     }
   }
 

@@ -25,7 +25,10 @@ struct WebhookReceiver: Sendable {
   }
 
   let log: EventLog
-  let repositories: Repositories
+  /// What a repository is called, `owner/name`; nil for one that nothing is known of.
+  let name: @Sendable (SessionID) -> String?
+  /// Told before the bus, with the repository that had to make room.
+  let onAppended: @Sendable (EventLog.Repository, _ forgotten: SessionID?) -> Void
   let bus: EventBus
   let statistics: RepositoryStatistics
   let limiter = DeliveryLimiter()
@@ -52,7 +55,7 @@ struct WebhookReceiver: Sendable {
       }
       let own = try OwnEvent.read(body)
       let event = own.event(
-        named: repositories.repository(own.repositoryID)?.name,
+        named: name(own.repositoryID),
         receivedMilliseconds: Int(Grant.nowMilliseconds))
       try limiter.take(event.repositoryID)
       return try await take(event)
@@ -99,7 +102,7 @@ struct WebhookReceiver: Sendable {
     switch try await append(event, tester) {
     case .duplicate: return .duplicate
     case .new(let logged, let repository, let forgotten):
-      repositories.happened(repository, forgotten: forgotten)
+      onAppended(repository, forgotten)
       bus.publish(logged, on: .gitHub(event.kind))
       return .queued(logged)
     }

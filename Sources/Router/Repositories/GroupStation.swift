@@ -16,23 +16,3 @@ package struct GroupStation: Sendable, Equatable {
     self.source = source
   }
 }
-
-extension GeneratedMusic {
-  /// The same over another session's bed, and so in that one's key.
-  func heard(in session: SessionID) -> GeneratedMusic {
-    var music = self
-    music.sessionID = session
-    let key = Key(of: session)
-    let interval = (key.pitchClass - Key(of: repositoryID).pitchClass + 18) % 12 - 6
-    music.parameters.key = key.name
-    music.score.notes = score.notes.map { note in
-      guard score.voices[note.voice].role != .percussion else { return note }
-      var note = note
-      note.pitch += interval
-      if note.pitch < 0 { note.pitch += 12 }
-      if note.pitch > 127 { note.pitch -= 12 }
-      return note
-    }
-    return music
-  }
-}

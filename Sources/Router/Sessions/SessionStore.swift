@@ -2,7 +2,7 @@ import NIOCore
 import WireProtocol
 
 /// Session ID to session: one hash look-up a packet, no loop. Confined to the data plane's loop.
-final class SessionStore {
+final class SessionStore: Flusher {
   private(set) var sessions: [SessionID: RoutedSession] = [:]
   private(set) var listenerCount = 0
   /// Told the session that is no longer kept.

@@ -40,13 +40,17 @@ actor StreamPieces {
 
   /// The first piece after a number.
   ///
-  /// - Parameter isNew: whether it goes before what was missed.
+  /// - Parameters:
+  ///   - isNew: whether it goes before what was missed.
+  ///   - made: what has just been made, which is asked of the log where it is not the very next.
   /// - Returns: nil where there is none.
   func step(
-    of repository: SessionID, after number: Int, as encoding: RenderEncoding, isNew: Bool
+    of repository: SessionID, after number: Int, as encoding: RenderEncoding, isNew: Bool, made: GeneratedMusic?
   ) async throws -> Step? {
-    guard let music = try await log.piece(of: repository, after: number) else { return nil }
-    let isAfterGap = try await log.isGap(of: repository, after: number, before: music.number)
+    let isNext = made?.number == number + 1
+    guard let music = isNext ? made : try await log.piece(of: repository, after: number) else { return nil }
+    let isAfterGap =
+      isNext ? false : try await log.isGap(of: repository, after: number, before: music.number)
     let parameters = StreamParameters(
       number: music.number, repoId: repository, params: music.parameters, event: EventView(music.event))
     let (sound, wasRendered) = await sound(of: music, as: encoding, isNew: isNew)

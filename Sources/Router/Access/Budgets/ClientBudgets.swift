@@ -24,7 +24,7 @@ package final class ClientBudgets {
   private let eventLoop: any EventLoop
   private let log: RefusalLog
   /// WebSockets of which something waits, in the order in which each client's are served.
-  private var held: [ClientID: Deque<WebSocketListener>] = [:]
+  private var held: [ClientID: Deque<any PacedConnection>] = [:]
   private var isTicking = false
 
   /// - Parameters:
@@ -127,17 +127,15 @@ package final class ClientBudgets {
 
   /// A command that came over HTTP.
   ///
+  /// - Parameter cost: besides the request's own, which was taken when it came.
   /// - Throws: `rate_limited` where too many of the client's wait for their answers.
-  func charge(_ command: ClientCommand, of grant: Grant, _ session: RoutedSession?) throws(Refusal)
-    -> CommandCharge
-  {
+  func charge(_ grant: Grant, cost: Int) throws(Refusal) -> CommandCharge {
     let inFlight = account(grant) { $0.inFlight }
     guard inFlight < RouterLimits.clientCommandsInFlight * grant.limitFactor else {
       throw refusal(.inFlight, grant.client, "\(inFlight) commands of this client wait for their answers")
     }
-    // What a request costs was taken when it came.
     let charge = CommandCharge(self, grant.client, nil, cost: 1, reserved: 1)
-    charge.add(command.furtherCost(session))
+    charge.add(cost)
     return charge
   }
 
@@ -219,10 +217,10 @@ package final class ClientBudgets {
   // MARK: WebSockets that wait
 
   /// Looks after a WebSocket until nothing of it waits any more.
-  func hold(_ listener: WebSocketListener, because limit: ClientLimit) {
-    let client = listener.request.grant.client
+  func hold(_ connection: any PacedConnection, because limit: ClientLimit) {
+    let client = connection.client
     note(limit, client)
-    held[client, default: []].append(listener)
+    held[client, default: []].append(connection)
     tickWhileHeld()
   }
 
@@ -246,14 +244,14 @@ package final class ClientBudgets {
   /// looked at.
   private func serveHeld(of client: ClientID) {
     guard mayDecode(client), var round = held.updateValue([], forKey: client) else { return }
-    var served: Deque<WebSocketListener> = []
-    var notServed: Deque<WebSocketListener> = []
-    while let listener = round.popFirst() {
-      switch listener.advance() {
+    var served: Deque<any PacedConnection> = []
+    var notServed: Deque<any PacedConnection> = []
+    while let connection = round.popFirst() {
+      switch connection.advance() {
       case .free: break
-      case .held(hasMoved: true): served.append(listener)
+      case .held(hasMoved: true): served.append(connection)
       case .held(hasMoved: false):
-        notServed.append(listener)
+        notServed.append(connection)
         continue
       }
       if !mayDecode(client) { break }

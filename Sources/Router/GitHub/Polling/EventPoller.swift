@@ -11,6 +11,8 @@ import WireProtocol
 final class EventPoller: Sendable {
   /// Where GitHub's API is, and who asks.
   struct Options: Sendable {
+    static let publicAPI = "https://api.github.com"
+
     var sources: [GitHubSource]
     /// Without a slash at its end.
     var api: String
@@ -18,7 +20,7 @@ final class EventPoller: Sendable {
 
     /// Where people look at the repositories: an Enterprise Server's API is below its pages.
     var site: String {
-      guard api != RouterConfiguration.gitHubAPI else { return "https://github.com" }
+      guard api != Self.publicAPI else { return "https://github.com" }
       let parts = api.split(separator: "/", omittingEmptySubsequences: false)
       return "\(parts[0])//\(parts[2])"
     }
@@ -84,7 +86,7 @@ final class EventPoller: Sendable {
 
   private func poll(_ source: GitHubSource, _ client: HTTPClient) async -> PollSchedule.Outcome {
     do {
-      let mark = try await receiver.log.pollMark(of: source)
+      let mark = try await receiver.log.pollMark(of: source.text)
       var (answer, body) = try await ask(source.paths[0], mark, client)
       for path in source.paths.dropFirst() where answer.status == 404 {
         (answer, body) = try await ask(path, mark, client)
@@ -95,7 +97,7 @@ final class EventPoller: Sendable {
       }
       try await take(body, of: source, isFirst: mark == nil)
       // Not before all of them are on disk: those of an answer that was not read to its end are asked for again.
-      try await receiver.log.keepPollMark(answer.etag ?? "", of: source)
+      try await receiver.log.keepPollMark(answer.etag ?? "", of: source.text)
       receiver.statistics.countPoll("200")
       return .answered(answer)
     } catch {
