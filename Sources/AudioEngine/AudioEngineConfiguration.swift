@@ -1,4 +1,5 @@
 import Glibc
+import ServiceSupport
 import WireProtocol
 
 /// Everything the engine can be told, with the defaults of one small machine.

@@ -1,5 +1,6 @@
 import Logging
 import NIOCore
+import ServiceSupport
 import WireProtocol
 
 /// A play that waits until its address, on which the engine may have died, may be tried.

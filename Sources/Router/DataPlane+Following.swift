@@ -1,4 +1,5 @@
 import NIOCore
+import ServiceSupport
 import WireProtocol
 
 /// How a session goes on: what the queue wants is asked of the engine, and what the engine does moves the queue.

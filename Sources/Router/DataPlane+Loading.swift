@@ -1,4 +1,5 @@
 import NIOCore
+import ServiceSupport
 import WireProtocol
 
 /// Queues are read from the disk when they are needed, and leave the memory when they are not.

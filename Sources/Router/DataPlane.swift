@@ -1,5 +1,6 @@
 import Logging
 import NIOCore
+import ServiceSupport
 import WireProtocol
 
 /// The Router's one loop and everything confined to it: the engine's link, the sessions, the WebSockets,

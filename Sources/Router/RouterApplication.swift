@@ -6,7 +6,7 @@ import Logging
 import NIOCore
 import NIOPosix
 import ServiceLifecycle
-import WireProtocol
+import ServiceSupport
 
 /// The Router, put together: one loop, the data plane on it, and the doors.
 package struct RouterApplication: Service {

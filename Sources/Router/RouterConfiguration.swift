@@ -1,5 +1,6 @@
 import ArgumentParser
 import Glibc
+import ServiceSupport
 import WireProtocol
 
 #if canImport(FoundationEssentials)

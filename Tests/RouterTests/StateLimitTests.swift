@@ -1,6 +1,5 @@
 import RouterCore
 import Testing
-import WireProtocol
 
 @Suite struct `Commands that wait for the disk` {
   private let greedy = ClientID(subject: "greedy", address: nil)

@@ -1,7 +1,6 @@
 import Foundation
 import RouterCore
 import Testing
-import WireProtocol
 
 /// Tokens whose signatures were made by Python's `hmac` and `cryptography`, as a table. `now` is 1,900,000,000.
 @Suite struct `A token` {

@@ -1,4 +1,5 @@
 import Dispatch
+import ServiceSupport
 import Synchronization
 import WireProtocol
 

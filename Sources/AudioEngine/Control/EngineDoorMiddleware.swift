@@ -1,5 +1,6 @@
 import HTTPTypes
 import Hummingbird
+import ServiceSupport
 import WireProtocol
 
 #if canImport(FoundationEssentials)

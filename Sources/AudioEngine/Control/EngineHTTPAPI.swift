@@ -1,4 +1,5 @@
 import Hummingbird
+import ServiceSupport
 import WireProtocol
 
 #if canImport(FoundationEssentials)

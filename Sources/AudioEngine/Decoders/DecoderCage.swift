@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import ServiceSupport
 import WireProtocol
 
 /// The walls of a decoder process: whoever takes it over with a hostile file has the descriptors that it was given,

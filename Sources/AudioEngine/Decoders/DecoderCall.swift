@@ -1,3 +1,4 @@
+import ServiceSupport
 import WireProtocol
 
 /// Why a decoder process's work ended early.

@@ -1,3 +1,4 @@
+import ServiceSupport
 import WireProtocol
 
 /// The engine, as a production's thread in a decoder process sees it: it asks, and waits for the answer.

@@ -1,3 +1,4 @@
+import ServiceSupport
 import WireProtocol
 
 /// A picture that may be shown: known by its first bytes, whatever a file says of it.

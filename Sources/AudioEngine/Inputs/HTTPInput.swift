@@ -1,5 +1,6 @@
 import Glibc
 import NIOHTTP1
+import ServiceSupport
 import WireProtocol
 
 #if canImport(FoundationEssentials)

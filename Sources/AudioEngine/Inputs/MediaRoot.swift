@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import ServiceSupport
 import WireProtocol
 
 /// The one folder below which files may be played.

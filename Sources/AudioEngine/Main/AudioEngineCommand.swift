@@ -1,6 +1,7 @@
 import ArgumentParser
 import AudioEngineCore
 import Dispatch
+import ServiceSupport
 import WireProtocol
 
 /// Where the process begins. Not with an asynchronous `main`, which runs on a thread that Swift starts for it: a cage

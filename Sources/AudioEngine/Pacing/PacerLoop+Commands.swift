@@ -1,3 +1,4 @@
+import ServiceSupport
 import WireProtocol
 
 /// What messages do to sessions. Runs between rounds, on the pacer's thread.

@@ -1,5 +1,3 @@
-import WireProtocol
-
 /// What is freed of timelines that will not be cached. Runs on the pacer's thread, once a second.
 extension PacerLoop {
   /// Packets kept behind the last session: seeking back within 5 s needs no new production.

@@ -1,3 +1,4 @@
+import ServiceSupport
 import WireProtocol
 
 /// Producing a score's timeline: rendered, encoded, appended.

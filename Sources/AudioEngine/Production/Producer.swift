@@ -1,3 +1,4 @@
+import ServiceSupport
 import WireProtocol
 
 /// Fills timelines: opens the source, demuxes, decodes or passes through, encodes, appends.

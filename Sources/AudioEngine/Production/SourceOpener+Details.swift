@@ -1,5 +1,3 @@
-import WireProtocol
-
 extension SourceOpener {
   /// What is known of an open source. A page knows better than the stream behind it, which often says
   /// nothing.

@@ -1,3 +1,4 @@
+import ServiceSupport
 import WireProtocol
 
 /// A track's source, open, and what is known of it beside what it says itself.

@@ -1,3 +1,4 @@
+import ServiceSupport
 import WireProtocol
 
 /// Who asked for something, and how the answer reaches them.

@@ -1,6 +1,7 @@
 import Crypto
 import Glibc
 import Logging
+import ServiceSupport
 import Synchronization
 import WireProtocol
 

@@ -1,5 +1,4 @@
 import Glibc
-import WireProtocol
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials

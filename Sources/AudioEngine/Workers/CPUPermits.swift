@@ -1,6 +1,6 @@
 import Dispatch
+import ServiceSupport
 import Synchronization
-import WireProtocol
 
 /// As many permits as cores: a worker holds one while it produces its next second, and gives it back.
 ///

@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import ServiceSupport
 import WireProtocol
 
 /// Starts a thread of our own: blocking C calls never run on Swift's cooperative pool.

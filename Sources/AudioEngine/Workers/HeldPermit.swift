@@ -1,4 +1,4 @@
-import WireProtocol
+import ServiceSupport
 
 /// A worker's use of the CPU permits, and of its slot: both are held while it produces, and given up while it waits.
 final class HeldPermit {

@@ -1,4 +1,4 @@
-import WireProtocol
+import ServiceSupport
 
 /// A worker's work between two looks at who needs the CPU more: a second of packets, or where there are
 /// fewer, as when a decoder is on its way to a far position, 20 ms.

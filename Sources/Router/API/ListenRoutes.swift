@@ -2,7 +2,6 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 import ServiceLifecycle
-import WireProtocol
 
 /// `GET /listen/ID.ogg` for players, and what `GET /ws` answers where no WebSocket comes of it.
 struct ListenRoutes {

@@ -1,5 +1,3 @@
-import WireProtocol
-
 /// Who may come in: what a token or a ticket grants, and what nobody's does.
 package struct AccessControl: Sendable {
   /// What a client has shown.

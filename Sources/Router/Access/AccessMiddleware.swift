@@ -1,6 +1,7 @@
 import HTTPTypes
 import Hummingbird
 import Logging
+import ServiceSupport
 import WireProtocol
 
 /// Before every route but the web page's: who asks, and whether that one may (`RouteAccess`).

@@ -2,6 +2,7 @@ import HTTPTypes
 import Hummingbird
 import Logging
 import NIOCore
+import ServiceSupport
 import WireProtocol
 
 /// Before every route: who may come in. After it: one shape for every error.

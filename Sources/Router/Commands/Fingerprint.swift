@@ -1,3 +1,4 @@
+import ServiceSupport
 import WireProtocol
 
 /// What a command means, so that a repetition can be told from another command: a hash of JSON with sorted keys and

@@ -1,5 +1,4 @@
 import HTTPTypes
-import WireProtocol
 
 /// A client's own name for one intent: a command that is repeated with it is carried out once.
 package struct IdempotencyKey: Hashable, Sendable {

@@ -1,4 +1,5 @@
 import NIOCore
+import ServiceSupport
 import WireProtocol
 
 /// Who asked, and how to answer. Used on the data plane's loop.

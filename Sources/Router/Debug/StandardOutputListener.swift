@@ -4,6 +4,7 @@ import Logging
 import NIOCore
 import NIOPosix
 import ServiceLifecycle
+import ServiceSupport
 import Synchronization
 import WireProtocol
 

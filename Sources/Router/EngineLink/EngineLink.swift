@@ -1,6 +1,7 @@
 import Logging
 import NIOCore
 import NIOPosix
+import ServiceSupport
 import WireProtocol
 
 #if canImport(FoundationEssentials)

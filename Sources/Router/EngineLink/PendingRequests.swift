@@ -1,5 +1,4 @@
 import NIOCore
-import WireProtocol
 
 /// Commands that wait for the engine's answer. Clients choose their `request_id` freely and so may choose
 /// the same; on the wire each has one of the router's own, which no other router's start has had.

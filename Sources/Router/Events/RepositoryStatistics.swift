@@ -1,5 +1,5 @@
+import ServiceSupport
 import Synchronization
-import WireProtocol
 
 /// What has come from repositories since the start, and what was made of it.
 package final class RepositoryStatistics: Sendable {

@@ -1,7 +1,6 @@
 import Hummingbird
 import NIOCore
 import Synchronization
-import WireProtocol
 
 /// Reads deliveries' bodies: each within GitHub's cap and as fast as one that is meant comes, and all together within
 /// what strangers may have us hold.

@@ -1,4 +1,5 @@
 import Logging
+import ServiceSupport
 import WireProtocol
 
 /// Takes deliveries: checks, reads, writes down and announces them. The same for GitHub's own and for tests.

@@ -7,7 +7,7 @@ import NIOHTTP1
 import NIOHTTPTypes
 import NIOHTTPTypesHTTP1
 import NIOWebSocket
-import WireProtocol
+import ServiceSupport
 
 /// A client's connection: WebSocket where that is asked for and allowed, and otherwise HTTP exactly as
 /// Hummingbird's `HTTP1Channel` serves it. A refused upgrade goes on as a plain request, so that the

@@ -1,6 +1,5 @@
 import NIOCore
 import NIOWebSocket
-import WireProtocol
 
 /// What a client sends goes as fast as its budgets allow. Past them it waits here, and past that the socket is not read.
 extension WebSocketListener {

@@ -1,7 +1,7 @@
 import Logging
 import NIOCore
 import NIOWebSocket
-import WireProtocol
+import ServiceSupport
 
 /// One WebSocket: hears its session, commands it, answers pings, and says why it ends. Last in the
 /// pipeline; confined to the data plane's loop.

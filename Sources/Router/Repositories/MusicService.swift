@@ -1,5 +1,6 @@
 import Glibc
 import Logging
+import ServiceSupport
 import WireProtocol
 
 /// Makes music of what was delivered and publishes it. Deliveries come on the event bus; the disk is asked at the start,

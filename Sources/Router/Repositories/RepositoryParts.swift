@@ -1,6 +1,6 @@
 import Glibc
 import Logging
-import WireProtocol
+import ServiceSupport
 
 /// Everything between a delivery and its music, put together.
 struct RepositoryParts: Sendable {

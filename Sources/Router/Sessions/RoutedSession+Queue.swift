@@ -1,5 +1,4 @@
 import NIOCore
-import WireProtocol
 
 /// Something that needs a session's whole queue, and waits for it to be read.
 struct DeferredStep {

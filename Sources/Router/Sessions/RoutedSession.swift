@@ -1,4 +1,5 @@
 import NIOCore
+import ServiceSupport
 import WireProtocol
 
 /// One session as the Router knows it: what plays, where each packet belongs, who listens, what comes next.

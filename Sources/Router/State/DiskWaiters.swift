@@ -1,5 +1,3 @@
-import WireProtocol
-
 /// The commands that wait for the disk: how many, in all and of each client.
 package struct DiskWaiters {
   private var counts: [ClientID: Int] = [:]

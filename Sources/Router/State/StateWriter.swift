@@ -1,5 +1,6 @@
 import Logging
 import NIOCore
+import ServiceSupport
 import WireProtocol
 
 /// Collects on the data plane's loop what is to be kept, and has it written: one transaction at a time, each

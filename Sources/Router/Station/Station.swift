@@ -1,6 +1,7 @@
 import Collections
 import Logging
 import NIOCore
+import ServiceSupport
 import WireProtocol
 
 /// Repositories as radio stations: the session whose ID is a repository's plays that one's bed while somebody

@@ -1,4 +1,5 @@
 import NIOCore
+import ServiceSupport
 import WireProtocol
 
 /// Who gets which piece. New ones go to all who have had the one before and have room. One that catches up waits in a

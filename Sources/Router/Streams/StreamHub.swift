@@ -1,5 +1,6 @@
 import Logging
 import NIOCore
+import ServiceSupport
 import WireProtocol
 
 /// All clients of `/stream`: who comes and goes. Those of one repository and encoding who have come equally far go in

@@ -1,5 +1,6 @@
 import Logging
 import NIOCore
+import ServiceSupport
 import WireProtocol
 
 typealias StreamHubHandle = LoopHandle<StreamHub>

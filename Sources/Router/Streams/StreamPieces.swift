@@ -1,4 +1,5 @@
 import NIOCore
+import ServiceSupport
 import WireProtocol
 
 /// Pieces as messages: read from the log, rendered by the engine, put into words once for all clients of an encoding.

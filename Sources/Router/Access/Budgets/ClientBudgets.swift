@@ -1,6 +1,7 @@
 import Collections
 import Logging
 import NIOCore
+import ServiceSupport
 import WireProtocol
 
 /// What each client has of the Router, over every endpoint: commands, listeners, streams, bytes that wait. Who reaches a

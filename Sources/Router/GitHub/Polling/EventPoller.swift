@@ -3,6 +3,7 @@ import Glibc
 import Logging
 import NIOCore
 import NIOHTTP1
+import ServiceSupport
 import Synchronization
 import WireProtocol
 

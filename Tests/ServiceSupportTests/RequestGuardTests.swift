@@ -1,5 +1,5 @@
+import ServiceSupport
 import Testing
-import WireProtocol
 
 @Suite struct `The request guard` {
   private let loopback = RequestGuard(

@@ -1,3 +1,5 @@
+import WireProtocol
+
 /// Makes words from outside safe to show: no character in them ends a line, moves a terminal's cursor, or turns
 /// the direction of what follows.
 public enum LogText {

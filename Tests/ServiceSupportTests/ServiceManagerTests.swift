@@ -1,8 +1,8 @@
 import Foundation
 import Glibc
+import ServiceSupport
 import Synchronization
 import Testing
-import WireProtocol
 
 /// What a service manager is told, read from a real socket.
 struct ServiceManagerTests {

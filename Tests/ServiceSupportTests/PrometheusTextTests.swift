@@ -1,3 +1,4 @@
+import ServiceSupport
 import Testing
 import WireProtocol
 

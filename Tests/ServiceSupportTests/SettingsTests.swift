@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
+import ServiceSupport
 import Testing
-import WireProtocol
 
 /// A process with one setting of every kind.
 private struct Service: AsyncParsableCommand {

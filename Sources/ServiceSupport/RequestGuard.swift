@@ -1,3 +1,5 @@
+import WireProtocol
+
 /// Keeps a stranger's web page away from a server that has no password: its requests carry its own
 /// `Origin`, and where it has pointed a name of its own at us (DNS rebinding) its own `Host`.
 public struct RequestGuard: Sendable {

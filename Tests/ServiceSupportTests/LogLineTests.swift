@@ -1,7 +1,7 @@
 import Foundation
 import Logging
+import ServiceSupport
 import Testing
-import WireProtocol
 
 @Suite struct LogLineTests {
   private func line(_ message: String, _ metadata: Logger.Metadata = [:]) -> LogLine {

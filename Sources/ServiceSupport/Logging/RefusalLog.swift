@@ -1,6 +1,7 @@
 import Dispatch
 import Logging
 import Synchronization
+import WireProtocol
 
 /// Logs what was refused, or went wrong for one session: the first at once, and of those that follow within a second the last one
 /// and how many they were, so that nobody fills the disk by sending nonsense.
