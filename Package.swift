@@ -61,6 +61,12 @@ let package = Package(
       ],
       swiftSettings: strict),
 
+    // Opus packets as an Ogg stream: what players take of the Router, and renderings of the engine.
+    .target(
+      name: "OggOpus",
+      dependencies: ["COgg", "WireProtocol", .product(name: "NIOCore", package: "swift-nio")],
+      exclude: ["CLibraries"], swiftSettings: strict),
+
     // C libraries, each seen by one wrapper file only.
     .systemLibrary(
       name: "CFFmpeg", path: "Sources/AudioEngine/CLibraries/CFFmpeg", pkgConfig: "libavformat",
@@ -80,7 +86,7 @@ let package = Package(
       providers: [.apt(["zlib1g-dev"])]
     ),
     .systemLibrary(
-      name: "COgg", path: "Sources/Router/CLibraries/COgg", pkgConfig: "ogg",
+      name: "COgg", path: "Sources/OggOpus/CLibraries/COgg", pkgConfig: "ogg",
       providers: [.apt(["libogg-dev"])]
     ),
 
@@ -88,7 +94,7 @@ let package = Package(
     .target(
       name: "AudioEngineCore",
       dependencies: [
-        "WireProtocol", "ServiceSupport", "HTTPLimits", "CFFmpeg", "COpus", "CLinux", "CSeccomp", "CZlib",
+        "WireProtocol", "ServiceSupport", "HTTPLimits", "OggOpus", "CFFmpeg", "COpus", "CLinux", "CSeccomp", "CZlib",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "AsyncHTTPClient", package: "async-http-client"),
         .product(name: "Crypto", package: "swift-crypto"),
@@ -116,7 +122,7 @@ let package = Package(
     .target(
       name: "RouterCore",
       dependencies: [
-        "WireProtocol", "ServiceSupport", "HTTPLimits", "CLinux", "COgg",
+        "WireProtocol", "ServiceSupport", "HTTPLimits", "OggOpus", "CLinux",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "AsyncHTTPClient", package: "async-http-client"),
         .product(name: "Collections", package: "swift-collections"),
@@ -132,7 +138,7 @@ let package = Package(
         .product(name: "NIOWebSocket", package: "swift-nio"),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
       ],
-      path: "Sources/Router", exclude: ["Main", "CLibraries"],
+      path: "Sources/Router", exclude: ["Main"],
       resources: [.copy("Playground/Resources"), .copy("API/openapi.yaml")], swiftSettings: strict
     ),
     .executableTarget(
@@ -160,7 +166,7 @@ let package = Package(
     .testTarget(
       name: "RouterTests",
       dependencies: [
-        "RouterCore", .product(name: "GRDB", package: "GRDB.swift"),
+        "RouterCore", "OggOpus", .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "NIOEmbedded", package: "swift-nio"),
       ],
       swiftSettings: strict),

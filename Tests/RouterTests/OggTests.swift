@@ -1,5 +1,6 @@
 import NIOCore
 import NIOEmbedded
+import OggOpus
 import RouterCore
 import Testing
 import WireProtocol

@@ -1,6 +1,7 @@
 import HTTPTypes
 import Hummingbird
 import NIOCore
+import OggOpus
 import ServiceLifecycle
 
 /// `GET /listen/ID.ogg` for players, and what `GET /ws` answers where no WebSocket comes of it.

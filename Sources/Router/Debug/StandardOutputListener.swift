@@ -3,6 +3,7 @@ import Glibc
 import Logging
 import NIOCore
 import NIOPosix
+import OggOpus
 import ServiceLifecycle
 import ServiceSupport
 import Synchronization

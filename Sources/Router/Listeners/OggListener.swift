@@ -1,5 +1,6 @@
 import Collections
 import NIOCore
+import OggOpus
 import ServiceSupport
 import WireProtocol
 

@@ -1,26 +1,29 @@
 import NIOCore
 import WireProtocol
 
-/// An endless Ogg Opus stream (RFC 7845) of 20 ms packets.
+/// An Ogg Opus stream (RFC 7845) of 20 ms packets, with an end or without.
 package struct OggOpusMuxer: ~Copyable {
   /// Samples of one packet at 48 kHz.
-  private static let samplesPerPacket: Int64 = 960
+  package static let samplesPerPacket: Int64 = 960
+  /// libopus' own lookahead at 48 kHz.
+  package static let usualPreSkip: UInt16 = 312
 
-  /// What a decoder drops at the beginning: libopus' own lookahead at 48 kHz.
-  private static let preSkip: UInt16 = 312
-
+  /// What a decoder drops at the beginning.
+  private let preSkip: UInt16
   private var stream: OggStream
   /// Samples of all packets so far, those of the pre-skip among them (RFC 7845, 4).
   private var granulePosition: Int64 = 0
 
-  package init(serial: Int32) throws {
+  /// - Parameter serial: tells this stream from others in one file.
+  package init(serial: Int32, preSkip: UInt16 = Self.usualPreSkip) throws {
     stream = try OggStream(serial: serial)
+    self.preSkip = preSkip
   }
 
   /// The two header pages: OpusHead and OpusTags.
   package mutating func headers(title: String?) -> ByteBuffer {
     var pages = ByteBuffer()
-    stream.append(Self.head, granulePosition: 0)
+    stream.append(Self.head(preSkip: preSkip), granulePosition: 0)
     stream.flush(into: &pages)
     stream.append(Self.tags(title: title), granulePosition: 0)
     stream.flush(into: &pages)
@@ -38,17 +41,21 @@ package struct OggOpusMuxer: ~Copyable {
     return page
   }
 
-  /// The last page, with 20 ms of silence, that says that the stream ends.
-  package mutating func end() -> ByteBuffer {
+  /// The last page, which says that the stream ends.
+  ///
+  /// - Parameter sampleCount: what of its packet is sound (RFC 7845, 4.4).
+  package mutating func end(
+    _ packet: ByteBuffer = OpusSilence.packet, sampleCount: Int64 = Self.samplesPerPacket
+  ) -> ByteBuffer {
     var page = ByteBuffer()
-    granulePosition += Self.samplesPerPacket
-    stream.append(OpusSilence.packet, granulePosition: granulePosition, isLast: true)
+    granulePosition += sampleCount
+    stream.append(packet, granulePosition: granulePosition, isLast: true)
     stream.flush(into: &page)
     return page
   }
 
   /// RFC 7845, 5.1: version 1, stereo, pre-skip, 48 kHz, no gain, mapping family 0; little-endian.
-  private static var head: ByteBuffer {
+  private static func head(preSkip: UInt16) -> ByteBuffer {
     var head = ByteBuffer(string: "OpusHead")
     head.writeMultipleIntegers(UInt8(1), UInt8(2))
     head.writeMultipleIntegers(preSkip, UInt32(48_000), Int16(0), endianness: .little)
@@ -72,6 +79,6 @@ package struct OggOpusMuxer: ~Copyable {
 }
 
 /// 20 ms of nothing, as every Opus decoder knows it: a CELT fullband stereo frame without content.
-enum OpusSilence {
-  static let packet = ByteBuffer(bytes: [0xF8, 0xFF, 0xFE])
+package enum OpusSilence {
+  package static let packet = ByteBuffer(bytes: [0xF8, 0xFF, 0xFE])
 }
