@@ -43,6 +43,17 @@ import WireProtocol
     #expect(pages.first?.packets == [long, [1]])
   }
 
+  @Test func `says how much of its last packet is sound`() throws {
+    var muxer = try OggOpusMuxer(serial: 1, preSkip: 120)
+    let headers = try OggPage.all(in: muxer.headers(title: nil).readableBytesView)
+    #expect(headers.first?.packets.first?[10...11] == [120, 0])
+    _ = muxer.page([packet(1), packet(2)])
+    let pages = try OggPage.all(in: muxer.end(packet(3), sampleCount: 100).readableBytesView)
+    #expect(pages.map(\.flags) == [4])
+    #expect(pages.map(\.granule) == [2_020])
+    #expect(pages.first?.packets == [[3]])
+  }
+
   @Test func `says that it ends`() throws {
     var muxer = try OggOpusMuxer(serial: 1)
     _ = muxer.headers(title: nil)

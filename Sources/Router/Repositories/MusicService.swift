@@ -5,7 +5,7 @@ import WireProtocol
 
 /// Makes music of what was delivered and publishes it. Deliveries come on the event bus; the disk is asked at the start,
 /// so that what was not done when the Router died is done, and where something has not come on the bus.
-struct MusicService: Sendable {
+package struct MusicService: Sendable {
   private let log: EventLog
   private let repositories: Repositories
   private static let subscriber = "music"
@@ -15,7 +15,7 @@ struct MusicService: Sendable {
   private let logger: Logger
   private let deliveries: AsyncStream<LoggedEvent>
 
-  init(
+  package init(
     log: EventLog, repositories: Repositories, bus: EventBus, statistics: RepositoryStatistics, logger: Logger
   ) {
     self.log = log
@@ -28,7 +28,7 @@ struct MusicService: Sendable {
   }
 
   /// Runs until it is cancelled.
-  func run() async {
+  package func run() async {
     await composeWhatWaits()
     var lostCount = 0
     for await event in deliveries {
