@@ -94,7 +94,8 @@ let package = Package(
     .target(
       name: "AudioEngineCore",
       dependencies: [
-        "WireProtocol", "ServiceSupport", "HTTPLimits", "OggOpus", "CFFmpeg", "COpus", "CLinux", "CSeccomp", "CZlib",
+        "WireProtocol", "ServiceSupport", "HTTPLimits", "OggOpus", "CFFmpeg", "COpus", "CLinux", "CSeccomp",
+        "CZlib",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "AsyncHTTPClient", package: "async-http-client"),
         .product(name: "Crypto", package: "swift-crypto"),

@@ -106,7 +106,6 @@ package struct RouterConfiguration: ParsableArguments, Sendable {
 
   @OptionGroup package var log: LogOptions
 
-
   package init() {}
 
   package func validate() throws {

@@ -9,7 +9,8 @@ import WireProtocol
     let log: EventLog
     let bus = EventBus()
     let repositories = Repositories(
-      [], mappings: MappingFiles(folder: nil, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }))
+      [], mappings: MappingFiles(folder: nil, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    )
 
     /// Writes an event down, as the receiver of webhooks does.
     func write(_ delivery: String, in repository: String) async throws -> LoggedEvent {

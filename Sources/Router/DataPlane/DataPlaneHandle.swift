@@ -22,7 +22,8 @@ extension LoopHandle<DataPlane> {
     try await eventLoop.flatSubmit {
       let plane = onLoop
       return perform(command, for: grant.client, limitFactor: grant.limitFactor) {
-        () throws(Refusal) in try plane.budgets.charge(grant, cost: command.furtherCost(command.session(in: plane.store)))
+        () throws(Refusal) in
+        try plane.budgets.charge(grant, cost: command.furtherCost(command.session(in: plane.store)))
       }
     }.get()
   }

@@ -46,7 +46,8 @@ actor StreamPieces {
   ///   - made: what has just been made, which is asked of the log where it is not the very next.
   /// - Returns: nil where there is none.
   func step(
-    of repository: SessionID, after number: Int, as encoding: RenderEncoding, isNew: Bool, made: GeneratedMusic?
+    of repository: SessionID, after number: Int, as encoding: RenderEncoding, isNew: Bool,
+    made: GeneratedMusic?
   ) async throws -> Step? {
     let isNext = made?.number == number + 1
     guard let music = isNext ? made : try await log.piece(of: repository, after: number) else { return nil }

@@ -12,7 +12,8 @@ final class CommandCharge {
   ///   - cost: what it costs as far as that is known.
   ///   - reserved: how much of that was taken before.
   init(
-    _ budgets: ClientBudgets, _ client: ClientID, _ connection: (any PacedConnection)?, cost: Int, reserved: Int
+    _ budgets: ClientBudgets, _ client: ClientID, _ connection: (any PacedConnection)?, cost: Int,
+    reserved: Int
   ) {
     self.budgets = budgets
     self.client = client
