@@ -87,7 +87,7 @@ struct DecoderProduction {
   private func drive(
     _ batch: inout PacketBatch, advance: (inout PacketBatch) throws(ErrorReport) -> PipelineStep
   ) throws(ErrorReport) -> PipelineStep {
-    var turn = Turn(firstPacket: batch.count)
+    var turn = TimeSlice(firstPacket: batch.count)
     while true {
       let step = try advance(&batch)
       guard step == .goOn else {
@@ -97,7 +97,7 @@ struct DecoderProduction {
       }
       guard turn.isOver(packetCount: batch.count) else { continue }
       try batch.endTurn(cpuNanoseconds: turn.cost(packetCount: batch.count).nanoseconds)
-      turn = Turn(firstPacket: batch.count)
+      turn = TimeSlice(firstPacket: batch.count)
     }
   }
 }

@@ -47,7 +47,7 @@ final class EngineLink {
 
   /// Lets others have the CPU where it has worked for a turn.
   func share() throws(ErrorReport) {
-    guard MonotonicClock.nowNanoseconds >= workingNanoseconds + Turn.longestNanoseconds else { return }
+    guard MonotonicClock.nowNanoseconds >= workingNanoseconds + TimeSlice.longestNanoseconds else { return }
     try send(.share)
     _ = try receive(.resume)
   }

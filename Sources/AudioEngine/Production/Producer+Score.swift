@@ -53,7 +53,7 @@ extension Producer {
         continue
       }
       permit.acquire()
-      let turn = Turn(firstPacket: writer.count)
+      let turn = TimeSlice(firstPacket: writer.count)
       // On a machine that does not keep up, others have their turns all the same.
       repeat {
         _ = try pipeline.advance(into: &writer)

@@ -92,7 +92,7 @@ package final class CPUPermits: Sendable {
   /// second left, and this one a second more than that.
   package func isNeededMore(than production: any Production) -> Bool {
     let least = leastStock.load(ordering: .relaxed)
-    return least < Turn.packetCount && production.stock > least + Turn.packetCount
+    return least < TimeSlice.packetCount && production.stock > least + TimeSlice.packetCount
   }
 
   /// Gives the permit to the waiting timeline with the least stock; the first to wait wins a tie.

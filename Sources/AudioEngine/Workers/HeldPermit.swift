@@ -58,7 +58,7 @@ final class HeldPermit {
   /// them, and would wait twice.
   func share() {
     guard let since = heldNanoseconds, isOpening, permits.isWanted,
-      MonotonicClock.nowNanoseconds >= since + Turn.longestNanoseconds
+      MonotonicClock.nowNanoseconds >= since + TimeSlice.longestNanoseconds
     else { return }
     endTurn()
     acquire()

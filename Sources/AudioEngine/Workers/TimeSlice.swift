@@ -2,7 +2,7 @@ import ServiceSupport
 
 /// A worker's work between two looks at who needs the CPU more: a second of packets, or where there are
 /// fewer, as when a decoder is on its way to a far position, 20 ms.
-struct Turn {
+struct TimeSlice {
   static let packetCount = 50
   static let longestNanoseconds: UInt64 = 20_000_000
 
