@@ -28,7 +28,7 @@ package final class CPUPermits: Sendable {
 
   /// What one that is being opened counts for: it comes before all that have more than 200 ms left, and after
   /// those whose listeners would hear a gap sooner.
-  fileprivate static let openingStock = 10
+  fileprivate static let openingPacketsAhead = 10
   /// How long a client's openings, which take a few milliseconds, let those that run dry go first.
   fileprivate static let longestOpeningNanoseconds: UInt64 = 1_000_000_000
   /// A turn is 20 ms: who holds a permit five times as long is inside a library that does not ask us.
@@ -53,7 +53,7 @@ package final class CPUPermits: Sendable {
 
   private let state: Mutex<State>
   /// What the neediest waiter had left when it began to wait; `Int.max` while nobody waits.
-  private let leastStock = Atomic<Int>(.max)
+  private let leastBufferedAhead = Atomic<Int>(.max)
 
   package init(count: Int) {
     precondition(count > 0)
@@ -77,7 +77,7 @@ package final class CPUPermits: Sendable {
       }
       let turn = DispatchSemaphore(value: 0)
       state.waiters.append(Waiter(production: production, turn: turn))
-      publishLeastStock(state)
+      publishLeastBufferedAhead(state)
       return turn
     }
     guard let turn else { return }
@@ -86,16 +86,16 @@ package final class CPUPermits: Sendable {
   }
 
   /// Whether anybody waits.
-  package var isWanted: Bool { leastStock.load(ordering: .relaxed) != .max }
+  package var isWanted: Bool { leastBufferedAhead.load(ordering: .relaxed) != .max }
 
   /// Whether a timeline that holds a permit should give it back before its time: another has less than a
   /// second left, and this one a second more than that.
   package func isNeededMore(than production: any Production) -> Bool {
-    let least = leastStock.load(ordering: .relaxed)
-    return least < TimeSlice.packetCount && production.stock > least + TimeSlice.packetCount
+    let least = leastBufferedAhead.load(ordering: .relaxed)
+    return least < TimeSlice.packetCount && production.bufferedAhead > least + TimeSlice.packetCount
   }
 
-  /// Gives the permit to the waiting timeline with the least stock; the first to wait wins a tie.
+  /// Gives the permit to the waiting timeline with the least buffered ahead; the first to wait wins a tie.
   package func release(by production: any Production) {
     let now = MonotonicClock.nowNanoseconds
     state.withLock { state in
@@ -119,7 +119,7 @@ package final class CPUPermits: Sendable {
     let waiter = state.waiters.remove(at: index)
     state.turns.note(waiter.production.client)
     waiter.turn.signal()
-    publishLeastStock(state)
+    publishLeastBufferedAhead(state)
   }
 
   private func replaceOverdue() {
@@ -142,8 +142,8 @@ package final class CPUPermits: Sendable {
     }
   }
 
-  private func publishLeastStock(_ state: borrowing State) {
-    leastStock.store(state.waiters.map(\.production.stock).min() ?? .max, ordering: .relaxed)
+  private func publishLeastBufferedAhead(_ state: borrowing State) {
+    leastBufferedAhead.store(state.waiters.map(\.production.bufferedAhead).min() ?? .max, ordering: .relaxed)
   }
 }
 
@@ -176,7 +176,7 @@ extension CPUPermits.State {
 
   private func rank(_ waiter: CPUPermits.Waiter) -> (Int, UInt64) {
     let isOpening = waiter.production.isOpening
-    return (waiter.production.stock, isOpening ? turns.last(waiter.production.client) : 0)
+    return (waiter.production.bufferedAhead, isOpening ? turns.last(waiter.production.client) : 0)
   }
 
   /// What is opened gets its answer, be it that there is no room, however many run dry meanwhile: a turn a second for
@@ -194,5 +194,5 @@ extension CPUPermits.State {
 
 extension Production {
   /// Packets until someone hears nothing.
-  fileprivate var stock: Int { isOpening ? CPUPermits.openingStock : packetsAhead }
+  fileprivate var bufferedAhead: Int { isOpening ? CPUPermits.openingPacketsAhead : packetsAhead }
 }
