@@ -13,7 +13,7 @@ extension PacerLoop {
     subscript(timeline: Timeline) -> Int? { first[ObjectIdentifier(timeline)]?.index }
 
     mutating func add(_ place: Session.Place) {
-      guard place.timeline.isTransient else { return }
+      guard place.timeline.isUncacheable else { return }
       first[ObjectIdentifier(place.timeline)] = (
         place.timeline, min(place.index, self[place.timeline] ?? .max)
       )

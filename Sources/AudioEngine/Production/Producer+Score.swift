@@ -43,7 +43,7 @@ extension Producer {
     _ permit: HeldPermit, _ details: TrackDetails, since rendering: UInt64
   ) throws(ErrorReport) {
     let timeline = writer.timeline
-    timeline.becomeTransient()
+    timeline.markUncacheable()
     while !timeline.isCancelled {
       // Also while the session is paused.
       pipeline.take(performance.take())

@@ -210,7 +210,7 @@ package struct Producer: Sendable {
     while !timeline.isCancelled, !hasRoom(timeline) {
       // It will not be kept, so the pacer frees what has been played, also of a source that never gets far
       // ahead.
-      timeline.becomeTransient()
+      timeline.markUncacheable()
       guard timeline.packetsAhead >= readAheadPackets else { return }
       permit.pause()
       timeline.rest(milliseconds: 1_000)

@@ -26,7 +26,7 @@ package final class Timeline: Production {
   private let memory: TimelineMemory
   private let phaseValue = Atomic<UInt8>(Phase.opening.rawValue)
   private let cancelled = Atomic<Bool>(false)
-  private let transient = Atomic<Bool>(false)
+  private let uncacheable = Atomic<Bool>(false)
   private let details = Mutex(Details())
   private let wake = DispatchSemaphore(value: 0)
 
@@ -172,7 +172,7 @@ extension Timeline {
   func forEachPacket(
     _ body: (UnsafeRawBufferPointer) throws(ErrorReport) -> Void
   ) throws(ErrorReport) {
-    precondition(phase == .complete && !isTransient)
+    precondition(phase == .complete && !isUncacheable)
     var segment = head
     var offset = PacketSegment.firstPacketOffset
     for _ in 0..<packetCount {
@@ -197,8 +197,8 @@ extension Timeline {
   func rest(milliseconds: Int) { _ = wake.wait(timeout: .now() + .milliseconds(milliseconds)) }
 
   /// The timeline will not be kept in the cache: what every session has played is freed.
-  package func becomeTransient() { transient.store(true, ordering: .relaxed) }
-  var isTransient: Bool { transient.load(ordering: .relaxed) }
+  package func markUncacheable() { uncacheable.store(true, ordering: .relaxed) }
+  var isUncacheable: Bool { uncacheable.load(ordering: .relaxed) }
 }
 
 // MARK: - The pacer's side
