@@ -150,7 +150,7 @@ package struct RouterApplication: Service {
   ) throws -> Hummingbird.Router<RouterRequestContext> {
     let router = Hummingbird.Router(
       context: RouterRequestContext.self, options: .autoGenerateHeadEndpoints)
-    router.add(middleware: DoorMiddleware(requestGuard: requestGuard, budgets: budgets, logger: logger))
+    router.add(middleware: EndpointMiddleware(requestGuard: requestGuard, budgets: budgets, logger: logger))
     // Before the middleware that asks for tokens, which is for the routes after it: the page is for everyone.
     addPlayground(to: router)
     let pagePaths = Set(router.routes.map(\.path.description))

@@ -10,7 +10,7 @@ import WireProtocol
 #endif
 
 /// Before every route: who may come in. After it: every refusal as the one error object with its status.
-struct EngineDoorMiddleware<Context: RequestContext>: RouterMiddleware {
+struct EngineEndpointMiddleware<Context: RequestContext>: RouterMiddleware {
   let requestGuard: RequestGuard
 
   func handle(

@@ -6,7 +6,7 @@ import ServiceSupport
 import WireProtocol
 
 /// Before every route: who may come in. After it: one shape for every error.
-struct DoorMiddleware: RouterMiddleware {
+struct EndpointMiddleware: RouterMiddleware {
   typealias Context = RouterRequestContext
 
   let requestGuard: RequestGuard
