@@ -6,7 +6,7 @@ import WireProtocol
 /// A play that waits until its address, on which the engine may have died, may be tried.
 struct HeldPlay {
   let play: StartingPlay
-  let asker: Asker
+  let requester: Requester
 }
 
 /// A track that kills the engine is asked for twice at most: what is sent, held and refused (`CrashBook`).
@@ -72,7 +72,7 @@ extension DataPlane {
   // MARK: Waiting for a trial
 
   /// Keeps a play until the suspect before it has been tried.
-  func hold(_ play: StartingPlay, _ session: RoutedSession, for asker: Asker) {
+  func hold(_ play: StartingPlay, _ session: RoutedSession, for requester: Requester) {
     if play.entry == nil {
       session.owed = play.request
     } else {
@@ -81,7 +81,7 @@ extension DataPlane {
     release(session.id)
     var play = play
     play.heldAtMilliseconds = play.heldAtMilliseconds ?? Self.nowMilliseconds
-    heldPlays[session.id] = HeldPlay(play: play, asker: asker)
+    heldPlays[session.id] = HeldPlay(play: play, requester: requester)
     session.isHeld = play.entry != nil
     state.save(session)
     let wait = TimeAmount.milliseconds(Int64(CrashLimits.precedenceMilliseconds))
@@ -91,7 +91,7 @@ extension DataPlane {
   /// Lets a play that is held go, since another has taken its place.
   func release(_ id: SessionID) {
     guard let held = takeHeld(id), held.play.entry != nil else { return }
-    held.asker.refuse(.overtaken, sessionID: id)
+    held.requester.refuse(.overtaken, sessionID: id)
   }
 
   private func takeHeld(_ id: SessionID) -> HeldPlay? {
@@ -101,7 +101,7 @@ extension DataPlane {
 
   /// A client's own comes to nothing; what it was to replace is asked for again.
   private func drop(_ held: HeldPlay, _ id: SessionID, _ report: ErrorReport) {
-    held.asker.refuse(report, sessionID: id)
+    held.requester.refuse(report, sessionID: id)
     if let session = store.sessions[id] { goOn(session, without: held.play) }
   }
 
@@ -109,9 +109,9 @@ extension DataPlane {
   func failHeldPlays(_ report: ErrorReport) {
     for id in Array(heldPlays.keys) {
       guard let held = takeHeld(id) else { continue }
-      held.asker.refuse(report, sessionID: id)
+      held.requester.refuse(report, sessionID: id)
       guard let entry = held.play.entry,
-        let session = try? store.session(id, for: held.asker.client, limitFactor: held.asker.limitFactor)
+        let session = try? store.session(id, for: held.requester.client, limitFactor: held.requester.limitFactor)
       else { continue }
       session.queue.nowPlays(entry)
       session.owed = held.play.request
@@ -151,11 +151,11 @@ extension DataPlane {
       }
       _ = takeHeld(id)
       do throws(Refusal) {
-        let session = try store.session(id, for: held.asker.client, limitFactor: held.asker.limitFactor)
+        let session = try store.session(id, for: held.requester.client, limitFactor: held.requester.limitFactor)
         // What is owed by now may be another.
         guard held.play.entry != nil || session.owed?.tag == request.tag else { continue }
-        if held.asker.client != .router { try state.prepare(session, for: held.asker.client) }
-        begin(held.play, session, for: held.asker)
+        if held.requester.client != .router { try state.prepare(session, for: held.requester.client) }
+        begin(held.play, session, for: held.requester)
       } catch {
         drop(held, id, error.report)
       }

@@ -38,10 +38,10 @@ extension DataPlane: EngineLinkDelegate {
   }
 
   func engineReported(_ event: EngineEvent) {
-    let asker = event.requestID.flatMap { answers(event) ? pending.take($0) : nil }
+    let requester = event.requestID.flatMap { answers(event) ? pending.take($0) : nil }
     guard let id = event.sessionID else {
-      asker?.answer(.event(event))
-      if asker == nil { logger.warning("the engine says: \(event.body.name) \(describe(event))") }
+      requester?.answer(.event(event))
+      if requester == nil { logger.warning("the engine says: \(event.body.name) \(describe(event))") }
       return
     }
     if case .status(let snapshot) = event.body, event.requestID == nil, isListing(id) {
@@ -50,11 +50,11 @@ extension DataPlane: EngineLinkDelegate {
     // A refusal says nothing about what the session plays.
     if case .error = event.body {} else { unconfirmed.remove(id) }
     let session = store.known(id)
-    let isForAll = concernsAll(event, session, asker)
+    let isForAll = concernsAll(event, session, requester)
     let before = session.playback.tag
     session.apply(event.body)
     noteCrashes(event.body, session, before: before)
-    distribute(event, session, asker, isForAll: isForAll)
+    distribute(event, session, requester, isForAll: isForAll)
     follow(event, session)
     if event.body.changesWhatIsKept { state.save(session) }
     if case .ready = event.body, let level = session.takeWantedVolume() {
@@ -93,31 +93,31 @@ extension DataPlane: EngineLinkDelegate {
     for session in store.sessions.values { session.broadcast(frame) }
   }
 
-  /// What changes nothing for the others is told to the asker alone: a status, and why a command was refused.
+  /// What changes nothing for the others is told to the requester alone: a status, and why a command was refused.
   /// What the Router itself asks for is for all.
-  private func concernsAll(_ event: EngineEvent, _ session: RoutedSession, _ asker: Asker?) -> Bool {
+  private func concernsAll(_ event: EngineEvent, _ session: RoutedSession, _ requester: Requester?) -> Bool {
     switch event.body {
     case .why: return false
-    case _ where asker?.isInside == true: return event.body.isNews
+    case _ where requester?.isInside == true: return event.body.isNews
     case .status(let snapshot):
-      if case .router? = asker { return true }
+      if case .router? = requester { return true }
       return snapshot.volume != nil && snapshot.volume != session.volume
     case .error:
-      if case .router? = asker { return true }
+      if case .router? = requester { return true }
       return event.requestID == nil || session.state == .extracting
     default: return true
     }
   }
 
-  /// The asker's answer carries its own request ID, everyone else's none.
+  /// The requester's answer carries its own request ID, everyone else's none.
   private func distribute(
-    _ event: EngineEvent, _ session: RoutedSession, _ asker: Asker?, isForAll: Bool
+    _ event: EngineEvent, _ session: RoutedSession, _ requester: Requester?, isForAll: Bool
   ) {
     var anonymous = event.withoutTag
-    asker?.answer(.event(anonymous))
+    requester?.answer(.event(anonymous))
     guard isForAll, session.listenerCount > 0 else { return }
     anonymous.requestID = nil
-    session.broadcast(WebSocketFrames.text(anonymous.encoded()), except: asker?.webSocket)
+    session.broadcast(WebSocketFrames.text(anonymous.encoded()), except: requester?.webSocket)
   }
 
   // MARK: After an engine's restart

@@ -20,7 +20,7 @@ extension DataPlane {
 
   /// Sends a play once it is on disk: a Router that dies in between asks for it again, and one that finds
   /// another track playing knows whether that is older or newer.
-  func begin(_ play: StartingPlay, _ session: RoutedSession, for asker: Asker) {
+  func begin(_ play: StartingPlay, _ session: RoutedSession, for requester: Requester) {
     release(session.id)
     var play = play
     if play.entry == nil {
@@ -33,23 +33,23 @@ extension DataPlane {
     session.isStopping = false
     session.starting = play
     let verdict = Result { () throws(Refusal) in try plan(play.request, heldAt: play.heldAtMilliseconds) }
-    save(session, for: asker) { [self] unwritten in
-      if let unwritten { return asker.refuseUnwritten(unwritten, sessionID: session.id) }
+    save(session, for: requester) { [self] unwritten in
+      if let unwritten { return requester.refuseUnwritten(unwritten, sessionID: session.id) }
       guard let starting = session.starting, starting.request.tag == play.request.tag else {
-        return asker.refuse(.overtaken, sessionID: session.id)
+        return requester.refuse(.overtaken, sessionID: session.id)
       }
       do throws(Refusal) {
         guard try verdict.get() else {
           session.starting = nil
-          return hold(starting, session, for: asker)
+          return hold(starting, session, for: requester)
         }
-        let requestID = try send(.session(session.id, .play(play.request)), for: asker)
+        let requestID = try send(.session(session.id, .play(play.request)), for: requester)
         session.starting?.requestID = requestID
         state.noteSent(play.request.tag, requestID, of: session)
         if let tag = play.request.tag { crashes.sent(tag) }
       } catch {
         session.starting = nil
-        asker.refuse(error.report, sessionID: session.id)
+        requester.refuse(error.report, sessionID: session.id)
         if play.entry != nil { return goOn(session, without: starting) }
         error.report.code == .sourceCrashesEngine
           ? crashed(session, error.report) : owe(play.request, session)
@@ -299,18 +299,18 @@ extension DataPlane {
   }
 
   /// Sends a prepare once it is on disk, as a play.
-  func prepare(_ play: PreparedPlay, _ session: RoutedSession, for asker: Asker) {
+  func prepare(_ play: PreparedPlay, _ session: RoutedSession, for requester: Requester) {
     session.prepared = play
     let take = { [weak self] (event: EngineEvent) in
-      asker.answer(.event(event))
+      requester.answer(.event(event))
       self?.prepareAnswered(session, event, tag: play.request.tag)
     }
-    let answered = Asker.inside(take, askedBy: asker.webSocket, client: asker.client)
+    let answered = Requester.inside(take, askedBy: requester.webSocket, client: requester.client)
     let verdict = Result { () throws(Refusal) in try plan(play.request, heldAt: 0) }
-    save(session, for: asker) { [self] unwritten in
-      if let unwritten { return asker.refuseUnwritten(unwritten, sessionID: session.id) }
+    save(session, for: requester) { [self] unwritten in
+      if let unwritten { return requester.refuseUnwritten(unwritten, sessionID: session.id) }
       guard let prepared = session.prepared, prepared.request.tag == play.request.tag else {
-        return asker.refuse(.overtaken, sessionID: session.id)
+        return requester.refuse(.overtaken, sessionID: session.id)
       }
       do throws(Refusal) {
         guard try verdict.get() else { throw .isTried }

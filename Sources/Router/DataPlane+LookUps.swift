@@ -4,45 +4,45 @@ import WireProtocol
 /// Listings and resolves, which concern no session.
 extension DataPlane {
   /// A folder that a client has asked for already is listed once, for all of its requests.
-  func list(_ path: String, for asker: Asker) {
-    let listing = Listing(client: asker.client, path: path)
+  func list(_ path: String, for requester: Requester) {
+    let listing = Listing(client: requester.client, path: path)
     if listings[listing] != nil {
-      listings[listing]?.append(asker)
+      listings[listing]?.append(requester)
       return
     }
-    listings[listing] = [asker]
+    listings[listing] = [requester]
     let answered = { [weak self] (event: EngineEvent) in
-      guard let self, let askers = listings.removeValue(forKey: listing) else { return }
-      for asker in askers { asker.answer(.event(event)) }
+      guard let self, let requesters = listings.removeValue(forKey: listing) else { return }
+      for requester in requesters { requester.answer(.event(event)) }
     }
-    lookUp(.media, .media(path: path), for: asker, answered)
+    lookUp(.media, .media(path: path), for: requester, answered)
   }
 
-  func resolve(_ request: ResolveRequest, for asker: Asker) {
-    lookUp(.resolve, .resolve(request), for: asker) { asker.answer(.event($0)) }
+  func resolve(_ request: ResolveRequest, for requester: Requester) {
+    lookUp(.resolve, .resolve(request), for: requester) { requester.answer(.event($0)) }
   }
 
   /// Asks the engine, now or when others of the client's are answered.
   ///
   /// - Parameter answered: called once, be it with an error.
   func lookUp(
-    _ kind: ClientLookUps.Kind, _ action: EngineCommand.Action, for asker: Asker,
+    _ kind: ClientLookUps.Kind, _ action: EngineCommand.Action, for requester: Requester,
     _ answered: @escaping (EngineEvent) -> Void
   ) {
-    let client = asker.client
+    let client = requester.client
     let start = { [self] in
-      let asked = Asker.inside(
+      let asked = Requester.inside(
         { [weak self] event in
           answered(event)
           self?.lookUps.end(kind, client)?.start()
-        }, askedBy: asker.webSocket, client: client)
+        }, askedBy: requester.webSocket, client: client)
       do throws(Refusal) {
         try send(action, for: asked)
       } catch {
         asked.refuse(error.report, sessionID: nil)
       }
     }
-    let most = RouterLimits.clientLookUps * asker.limitFactor
+    let most = RouterLimits.clientLookUps * requester.limitFactor
     let mayStart = lookUps.begin(
       kind, client, most: most,
       orWait: ClientLookUps.Waiting(

@@ -2,28 +2,28 @@ import WireProtocol
 
 /// What clients ask of a queue. A change is answered once it is on disk.
 extension DataPlane {
-  func perform(_ command: QueueCommand, on id: SessionID, for asker: Asker) throws(Refusal) {
+  func perform(_ command: QueueCommand, on id: SessionID, for requester: Requester) throws(Refusal) {
     switch command {
-    case .show(let page) where page == QueuePage() && asker.webSocket != nil:
+    case .show(let page) where page == QueuePage() && requester.webSocket != nil:
       let session = store.sessions[id] ?? RoutedSession(id: id)
       let queue = session.encodedQueue
-      asker.answer(.queue(id, queue.view), showing: (queue, of: session))
+      requester.answer(.queue(id, queue.view), showing: (queue, of: session))
     case .show(let page):
-      asker.answer(.queue(id, store.sessions[id]?.queueView(page) ?? TrackQueue().view(page)))
+      requester.answer(.queue(id, store.sessions[id]?.queueView(page) ?? TrackQueue().view(page)))
     case .history(let limit):
-      asker.answer(.history(id, (store.sessions[id]?.queue ?? TrackQueue()).historyView(limit: limit)))
-    case .find(let query, let place): try find(query, at: place, in: id, for: asker)
-    default: try change(command, id, for: asker)
+      requester.answer(.history(id, (store.sessions[id]?.queue ?? TrackQueue()).historyView(limit: limit)))
+    case .find(let query, let place): try find(query, at: place, in: id, for: requester)
+    default: try change(command, id, for: requester)
     }
   }
 
-  private func change(_ command: QueueCommand, _ id: SessionID, for asker: Asker) throws(Refusal) {
-    let session = try store.session(id, for: asker.client, limitFactor: asker.limitFactor)
+  private func change(_ command: QueueCommand, _ id: SessionID, for requester: Requester) throws(Refusal) {
+    let session = try store.session(id, for: requester.client, limitFactor: requester.limitFactor)
     defer { store.removeIfUnused(session) }
     if case .add(let tracks, _) = command {
       try requireRoom(for: tracks.reduce(0) { $0 + $1.byteCount }, in: session)
     }
-    try state.prepare(session, for: asker.client)
+    try state.prepare(session, for: requester.client)
     let before = session.queue.view()
     // What is refused is refused before anything is changed.
     let isIdle = session.isIdle || session.playsScore
@@ -34,15 +34,15 @@ extension DataPlane {
     var answer = queue.view
     answer.added = added
     // Before anything is written, so that the answer is written with the change.
-    asker.willAnswer(.queue(id, answer))
+    requester.willAnswer(.queue(id, answer))
     if let action, action != .stop { perform(action, session) }
     seeToNext(session)
-    save(session, for: asker) { [self] unwritten in
-      if let unwritten { return asker.refuseUnwritten(unwritten, sessionID: id) }
+    save(session, for: requester) { [self] unwritten in
+      if let unwritten { return requester.refuseUnwritten(unwritten, sessionID: id) }
       // What plays goes on until it is sure that it is to end.
       if action == .stop, session.starting == nil, session.owed == nil { perform(.stop, session) }
-      asker.answer(.queue(id, answer), showing: added == nil ? (queue, of: session) : nil)
-      if hasChanged { announce(queue, of: session, except: asker.webSocket) }
+      requester.answer(.queue(id, answer), showing: added == nil ? (queue, of: session) : nil)
+      if hasChanged { announce(queue, of: session, except: requester.webSocket) }
     }
   }
 
@@ -68,7 +68,7 @@ extension DataPlane {
 
   /// Has the engine find out what the words lead to, and adds that.
   private func find(
-    _ query: String, at place: TrackQueue.Place, in id: SessionID, for asker: Asker
+    _ query: String, at place: TrackQueue.Place, in id: SessionID, for requester: Requester
   ) throws(Refusal) {
     let request: ResolveRequest
     do {
@@ -79,25 +79,25 @@ extension DataPlane {
     let found = { [weak self] (event: EngineEvent) in
       guard let self else { return }
       do throws(Refusal) {
-        try add(Self.found(event), at: place, in: id, for: asker)
+        try add(Self.found(event), at: place, in: id, for: requester)
       } catch {
-        asker.refuse(error.report, sessionID: id)
+        requester.refuse(error.report, sessionID: id)
       }
     }
-    lookUp(.resolve, .resolve(request), for: asker, found)
+    lookUp(.resolve, .resolve(request), for: requester, found)
   }
 
   /// Adds what was found: the queue may have left the memory meanwhile.
   private func add(
-    _ tracks: [QueuedTrack], at place: TrackQueue.Place, in id: SessionID, for asker: Asker
+    _ tracks: [QueuedTrack], at place: TrackQueue.Place, in id: SessionID, for requester: Requester
   ) throws(Refusal) {
-    let session = try store.session(id, for: asker.client, limitFactor: asker.limitFactor)
-    withQueue(of: session, for: asker.client) { [self] refusal in
+    let session = try store.session(id, for: requester.client, limitFactor: requester.limitFactor)
+    withQueue(of: session, for: requester.client) { [self] refusal in
       do throws(Refusal) {
         if let refusal { throw refusal }
-        try change(.add(tracks, at: place), id, for: asker)
+        try change(.add(tracks, at: place), id, for: requester)
       } catch {
-        asker.refuse(error.report, sessionID: id)
+        requester.refuse(error.report, sessionID: id)
       }
     }
   }

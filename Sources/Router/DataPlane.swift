@@ -13,16 +13,16 @@ final class DataPlane {
   let store: SessionStore
   /// What is kept on disk.
   let state: StateWriter
-  var pending: PendingRequests<Asker>
+  var pending: PendingRequests<Requester>
   let budgets: ClientBudgets
   let connectionPlaces: ConnectionPlaces
   var lookUps = ClientLookUps()
   /// Who waits for a folder's listing. Clients share none, so that nobody waits behind another's.
-  var listings: [Listing: [Asker]] = [:]
+  var listings: [Listing: [Requester]] = [:]
   /// Numbers the plays of this start.
   var tagCount = 0
   /// The answers to commands with an idempotency key.
-  var idempotency = IdempotencyStore<Asker>()
+  var idempotency = IdempotencyStore<Requester>()
   /// When the engine that was connected last had started: another value is another engine.
   var engineStartedAtMilliseconds: Int?
   /// What the engine has died of.
@@ -225,7 +225,7 @@ final class DataPlane {
   }
 
   private func expirePending(now: NIODeadline) {
-    for (id, asker) in pending.takeExpired(now: now) {
+    for (id, requester) in pending.takeExpired(now: now) {
       for session in store.sessions.values {
         guard let starting = session.starting, starting.requestID == id else { continue }
         session.starting = nil
@@ -233,8 +233,8 @@ final class DataPlane {
       }
       logger.warning(
         "the engine has not answered the command \(id) in \(RouterLimits.answerSeconds) s",
-        metadata: asker.webSocket.map { ["session": "\($0.request.sessionID)"] })
-      asker.refuse(
+        metadata: requester.webSocket.map { ["session": "\($0.request.sessionID)"] })
+      requester.refuse(
         ErrorReport(
           .sourceTimeout, "the engine has not answered in \(RouterLimits.answerSeconds) s", stage: .command),
         sessionID: nil)
@@ -259,6 +259,6 @@ final class DataPlane {
 
   /// Answers everyone who waits for the engine.
   func failPending(_ report: ErrorReport) {
-    for (_, asker) in pending.takeAll() { asker.refuse(report, sessionID: nil) }
+    for (_, requester) in pending.takeAll() { requester.refuse(report, sessionID: nil) }
   }
 }

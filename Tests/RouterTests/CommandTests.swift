@@ -78,7 +78,7 @@ import WireProtocol
       (#"{"type":"pause","channel_id":"8"}"#, .invalidCommand, nil),
       (#"{"type":"ping","t":"x"}"#, .invalidCommand, nil), (#"{"type":"filters"}"#, .unsupported, nil),
     ] as [(String, ErrorCode, String?)])
-  func `is refused with what is wrong and the ID of the asker`(
+  func `is refused with what is wrong and the ID of the requester`(
     _ json: String, _ code: ErrorCode, _ requestID: String?
   ) {
     let refusal = #expect(throws: Refusal.self) { try decode(json) }
@@ -90,14 +90,14 @@ import WireProtocol
 @Suite struct `Pending requests` {
   private let start = NIODeadline.uptimeNanoseconds(1_000_000_000_000)
 
-  @Test func `keep askers with the same ID of their own apart`() throws {
+  @Test func `keep requesters with the same ID of their own apart`() throws {
     var pending = PendingRequests<String>(prefix: "p")
     let ids = ["first", "second"].map { pending.add($0, now: start) }
-    let askers = try ids.reversed().map { id in
+    let requesters = try ids.reversed().map { id in
       let id = try #require(id)
       return pending.take(id)
     }
-    #expect(askers == ["second", "first"])
+    #expect(requesters == ["second", "first"])
   }
 
   @Test func `answer once, and nobody for an ID of others`() throws {
@@ -105,8 +105,8 @@ import WireProtocol
     let added = pending.add(1, now: start)
     let id = try #require(added)
     #expect(id.hasPrefix("p-"))
-    let askers = ["other-1", id, id].map { pending.take($0) }
-    #expect(askers == [nil, 1, nil])
+    let requesters = ["other-1", id, id].map { pending.take($0) }
+    #expect(requesters == [nil, 1, nil])
   }
 
   @Test func `expire after 45 s`() {

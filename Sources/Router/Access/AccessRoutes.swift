@@ -1,7 +1,7 @@
 import Hummingbird
 import WireProtocol
 
-/// `GET /api/v1/me`: what the asker may do. `POST /api/v1/tickets`: a ticket for one connection.
+/// `GET /api/v1/me`: what the requester may do. `POST /api/v1/tickets`: a ticket for one connection.
 struct AccessRoutes {
   let access: AccessControl
 

@@ -31,7 +31,7 @@ package struct ClientCommand: Sendable, Equatable {
     _ json: [UInt8], type: String? = nil, sessionID: SessionID, entryID: String? = nil
   ) throws(Refusal) -> ClientCommand {
     do {
-      // Before any of it is compared, the ID of the asker among it.
+      // Before any of it is compared, the ID of the requester among it.
       try CombiningMarks.check(json: json)
     } catch {
       throw Refusal(error)

@@ -50,7 +50,7 @@ package struct IdempotencyStore<Waiter> {
     case perform
     /// The first one's answer.
     case repeated([UInt8])
-    /// The asker waits with others for the first one's answer.
+    /// The requester waits with others for the first one's answer.
     case waits
   }
 

@@ -3,33 +3,33 @@ import WireProtocol
 /// Where commands come in from every door.
 extension DataPlane {
   /// Does what is asked, once for each idempotency key.
-  func performOnce(_ command: ClientCommand, for asker: Asker) throws(Refusal) {
+  func performOnce(_ command: ClientCommand, for requester: Requester) throws(Refusal) {
     guard let session = sessionToRead(for: command) else {
-      return try performNow(command, for: asker)
+      return try performNow(command, for: requester)
     }
-    withQueue(of: session, for: asker.client) { [self] refusal in
+    withQueue(of: session, for: requester.client) { [self] refusal in
       do throws(Refusal) {
         if let refusal { throw refusal }
-        try performNow(command, for: asker)
+        try performNow(command, for: requester)
       } catch {
-        asker.refuse(error.report, sessionID: session.id)
+        requester.refuse(error.report, sessionID: session.id)
       }
     }
   }
 
-  private func performNow(_ command: ClientCommand, for asker: Asker) throws(Refusal) {
+  private func performNow(_ command: ClientCommand, for requester: Requester) throws(Refusal) {
     guard let key = command.idempotencyKey, let sessionID = command.changedSession else {
-      return try perform(command, for: asker)
+      return try perform(command, for: requester)
     }
     let intent = Intent(sessionID, key)
     let verdict = try idempotency.begin(
-      intent, fingerprint: Fingerprint.of(command.action), waiter: asker, client: asker.client,
+      intent, fingerprint: Fingerprint.of(command.action), waiter: requester, client: requester.client,
       nowMilliseconds: state.clock.milliseconds())
     switch verdict {
     case .waits: break
-    case .repeated(let json): asker.answer(try Self.answer(json))
+    case .repeated(let json): requester.answer(try Self.answer(json))
     case .perform:
-      let keyed = Asker.keyed(asker, intent, self)
+      let keyed = Requester.keyed(requester, intent, self)
       do {
         try perform(command, for: keyed)
       } catch {
@@ -39,10 +39,10 @@ extension DataPlane {
   }
 
   /// Gives the answer to everyone who asked, once it is on disk.
-  func finish(_ intent: Intent, _ answer: Asker.Answer, for asker: Asker) {
+  func finish(_ intent: Intent, _ answer: Requester.Answer, for requester: Requester) {
     let give = { [self] in
       let waiters = idempotency.finish(intent)
-      for asker in [asker] + waiters { asker.answer(answer) }
+      for requester in [requester] + waiters { requester.answer(answer) }
     }
     keep(answer, to: intent) ? state.write(then: give) : give()
   }
@@ -51,7 +51,7 @@ extension DataPlane {
   ///
   /// - Returns: whether it was not kept before, and is now.
   @discardableResult
-  func keep(_ answer: Asker.Answer, to intent: Intent) -> Bool {
+  func keep(_ answer: Requester.Answer, to intent: Intent) -> Bool {
     guard answer.isFinal,
       let kept = idempotency.keep(
         answer.keptJSON, to: intent, nowMilliseconds: state.clock.milliseconds())
@@ -66,16 +66,16 @@ extension DataPlane {
     state.retract(intent)
   }
 
-  private static func answer(_ json: [UInt8]) throws(Refusal) -> Asker.Answer {
+  private static func answer(_ json: [UInt8]) throws(Refusal) -> Requester.Answer {
     do {
-      return try JSON.decode(Kept<Asker.Answer>.self, from: json).value
+      return try JSON.decode(Kept<Requester.Answer>.self, from: json).value
     } catch {
       throw Refusal(.internal, "the answer that was kept cannot be read: \(error)")
     }
   }
 }
 
-extension Asker.Answer {
+extension Requester.Answer {
   /// As it is kept: of a long queue without its tracks, so that one session's answers do not push out all others'.
   fileprivate var keptJSON: [UInt8] {
     let json = JSON.keptBytes(self)

@@ -18,7 +18,7 @@ extension LoopHandle<DataPlane> {
   }
 
   /// Performs a client's command, and waits for its answer.
-  func ask(_ command: ClientCommand, for grant: Grant) async throws -> Asker.Answer {
+  func ask(_ command: ClientCommand, for grant: Grant) async throws -> Requester.Answer {
     try await eventLoop.flatSubmit {
       let plane = onLoop
       return perform(command, for: grant.client, limitFactor: grant.limitFactor) {
@@ -31,7 +31,7 @@ extension LoopHandle<DataPlane> {
   /// Performs a command of the Router's own, and waits for its answer.
   ///
   /// - Parameter client: for whom.
-  func ask(_ command: ClientCommand, for client: ClientID) async throws -> Asker.Answer {
+  func ask(_ command: ClientCommand, for client: ClientID) async throws -> Requester.Answer {
     try await eventLoop.flatSubmit {
       perform(command, for: client, limitFactor: 1) { nil }
     }.get()
@@ -40,8 +40,8 @@ extension LoopHandle<DataPlane> {
   private func perform(
     _ command: ClientCommand, for client: ClientID, limitFactor: Int,
     _ charge: () throws(Refusal) -> CommandCharge?
-  ) -> EventLoopFuture<Asker.Answer> {
-    let promise = eventLoop.makePromise(of: Asker.Answer.self)
+  ) -> EventLoopFuture<Requester.Answer> {
+    let promise = eventLoop.makePromise(of: Requester.Answer.self)
     let plane = onLoop
     promise.futureResult.assumeIsolated().whenComplete { plane.statistics.count($0) }
     do {

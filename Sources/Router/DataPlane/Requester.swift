@@ -3,7 +3,7 @@ import ServiceSupport
 import WireProtocol
 
 /// Who asked, and how to answer. Used on the data plane's loop.
-enum Asker {
+enum Requester {
   /// What is answered to what was asked.
   enum Answer: Sendable, Codable {
     case event(EngineEvent)
@@ -15,7 +15,7 @@ enum Asker {
   case webSocket(WebSocketListener, requestID: String?, CommandCharge)
   case http(EventLoopPromise<Answer>, requestID: String?, ClientID, limitFactor: Int)
   /// One with an idempotency key, whose answer is kept (`DataPlane+Idempotency.swift`).
-  indirect case keyed(Asker, Intent, DataPlane)
+  indirect case keyed(Requester, Intent, DataPlane)
   /// The Router itself, for all to hear of: the queue, and sessions that go on after an engine's restart.
   case router
   /// The Router itself, for a step of something else.
@@ -28,7 +28,7 @@ enum Asker {
   var webSocket: WebSocketListener? {
     switch self {
     case .webSocket(let listener, _, _): listener
-    case .keyed(let asker, _, _): asker.webSocket
+    case .keyed(let requester, _, _): requester.webSocket
     case .inside(_, let listener, _): listener
     case .http, .router: nil
     }
@@ -39,7 +39,7 @@ enum Asker {
     switch self {
     case .webSocket(let listener, _, _): listener.request.grant.client
     case .http(_, _, let client, _), .inside(_, _, let client): client
-    case .keyed(let asker, _, _): asker.client
+    case .keyed(let requester, _, _): requester.client
     case .router: .router
     }
   }
@@ -49,7 +49,7 @@ enum Asker {
     switch self {
     case .webSocket(let listener, _, _): listener.request.grant.limitFactor
     case .http(_, _, _, let factor): factor
-    case .keyed(let asker, _, _): asker.limitFactor
+    case .keyed(let requester, _, _): requester.limitFactor
     case .inside, .router: 1
     }
   }
@@ -58,7 +58,7 @@ enum Asker {
     if case .inside = self { true } else { false }
   }
 
-  /// Answers once, with the asker's own request ID.
+  /// Answers once, with the requester's own request ID.
   ///
   /// - Parameter queue: what the answer shows, where others are shown the same.
   func answer(_ answer: Answer, showing queue: (EncodedQueue, of: RoutedSession)? = nil) {
@@ -80,7 +80,7 @@ enum Asker {
         promise.succeed(answer)
       }
     case .inside(let take, _, _): if case .event(let event) = answer { take(event) }
-    case .keyed(let asker, let intent, let plane): plane.finish(intent, answer, for: asker)
+    case .keyed(let requester, let intent, let plane): plane.finish(intent, answer, for: requester)
     case .router: break
     }
   }
@@ -119,7 +119,7 @@ enum Asker {
 
 extension RouterStatistics {
   /// Counts what a command was answered with.
-  func count(_ result: Result<Asker.Answer, any Error>) {
+  func count(_ result: Result<Requester.Answer, any Error>) {
     switch result {
     case .success(.event(let event)):
       if case .error(let report) = event.body { countCommand(report.code) } else { countCommand(nil) }
