@@ -24,7 +24,7 @@ extension DataPlane {
   }
 
   /// Does what is asked. The requester is answered now or when the engine has answered.
-  func perform(_ command: ClientCommand, for requester: Requester) throws(Refusal) {
+  func perform(_ command: ClientCommand, for requester: Requester) throws(RequestError) {
     switch command.action {
     case .ping(let t): requester.answer(.pong(t))
     case .queue(let id, let command): try perform(command, on: id, for: requester)
@@ -51,7 +51,7 @@ extension DataPlane {
   /// - Parameter change: what is changed of the session once the command is accepted.
   private func sendInOrder(
     _ action: EngineCommand.Action, for requester: Requester, _ change: (RoutedSession) -> Void = { _ in }
-  ) throws(Refusal) {
+  ) throws(RequestError) {
     guard case .session(let id, _) = action, let session = store.sessions[id],
       let starting = session.starting,
       starting.requestID == nil
@@ -64,7 +64,7 @@ extension DataPlane {
     change(session)
     save(session, for: requester) { [self] unwritten in
       if let unwritten { return requester.refuseUnwritten(unwritten, sessionID: id) }
-      do throws(Refusal) {
+      do throws(RequestError) {
         try send(action, for: requester)
       } catch {
         session.isStopping = false
@@ -85,9 +85,9 @@ extension DataPlane {
   ///
   /// - Returns: that ID.
   @discardableResult
-  func send(_ action: EngineCommand.Action, for requester: Requester) throws(Refusal) -> String {
+  func send(_ action: EngineCommand.Action, for requester: Requester) throws(RequestError) -> String {
     guard let id = pending.add(requester, now: .now()) else {
-      throw Refusal(
+      throw RequestError(
         .engineUnavailable, "\(RouterLimits.maximumPendingRequests) commands wait for the engine",
         hint: "try again")
     }
@@ -101,7 +101,7 @@ extension DataPlane {
   }
 
   /// What is asked for by itself becomes the queue's current entry once it plays.
-  private func play(_ request: PlayRequest, on id: SessionID, for requester: Requester) throws(Refusal) {
+  private func play(_ request: PlayRequest, on id: SessionID, for requester: Requester) throws(RequestError) {
     try checkIsNotRefused(request.url)
     let session = try store.session(id, for: requester.client, limitFactor: requester.limitFactor)
     defer { store.removeIfUnused(session) }
@@ -110,9 +110,9 @@ extension DataPlane {
   }
 
   /// A client's own goes before what the queue has next.
-  private func prepare(_ request: PlayRequest, on id: SessionID, for requester: Requester) throws(Refusal) {
+  private func prepare(_ request: PlayRequest, on id: SessionID, for requester: Requester) throws(RequestError) {
     guard request.score == nil else {
-      throw Refusal(
+      throw RequestError(
         .invalidCommand, "the field score is for play: the Router prepares what has a url", hint: "play it")
     }
     try checkIsNotRefused(request.url)
@@ -127,7 +127,7 @@ extension DataPlane {
   /// Names a client's own play, once there is room for it.
   private func tagged(
     _ request: PlayRequest, _ session: RoutedSession, for client: ClientID
-  ) throws(Refusal) -> (QueueEntry, PlayRequest) {
+  ) throws(RequestError) -> (QueueEntry, PlayRequest) {
     let track = try QueuedTrack(url: request.url).checked()
     // It is going to be in the history.
     try requireRoom(for: track.byteCount, in: session)
@@ -139,7 +139,7 @@ extension DataPlane {
   }
 
   /// What is only owed is stopped here: the engine does not know of it.
-  private func stop(_ id: SessionID, for requester: Requester) throws(Refusal) {
+  private func stop(_ id: SessionID, for requester: Requester) throws(RequestError) {
     guard let session = store.sessions[id], session.state == .idle || session.isLost, session.owed != nil
     else {
       try sendInOrder(.session(id, .stop), for: requester) { $0.isStopping = true }
@@ -165,7 +165,7 @@ extension DataPlane {
   }
 
   /// A level for what plays is the engine's to change; one for what comes next is kept here.
-  private func setVolume(_ level: Double, on id: SessionID, for requester: Requester) throws(Refusal) {
+  private func setVolume(_ level: Double, on id: SessionID, for requester: Requester) throws(RequestError) {
     let session = try store.session(id, for: requester.client, limitFactor: requester.limitFactor)
     defer { store.removeIfUnused(session) }
     guard session.canKeepVolume else { return try sendInOrder(.session(id, .volume(level)), for: requester) }

@@ -21,7 +21,7 @@ extension DataPlane {
   /// - Parameter heldAt: when it first had to wait, by `nowMilliseconds`.
   /// - Throws: `sourceCrashesEngine` where it is refused.
   /// - Returns: false where it has to wait.
-  func plan(_ request: PlayRequest, heldAt: Int?) throws(Refusal) -> Bool {
+  func plan(_ request: PlayRequest, heldAt: Int?) throws(RequestError) -> Bool {
     // Nothing is on its way to an engine that is away; sending says so.
     guard link.isEstablished, let tag = request.tag else { return true }
     let now = Self.nowMilliseconds
@@ -36,7 +36,7 @@ extension DataPlane {
   }
 
   /// For what is asked of the engine without a tag.
-  func checkIsNotRefused(_ address: String) throws(Refusal) {
+  func checkIsNotRefused(_ address: String) throws(RequestError) {
     if case .refuse(let milliseconds) = crashes.verdict(address, now: Self.nowMilliseconds) {
       throw refusal(of: address, milliseconds)
     }
@@ -58,9 +58,9 @@ extension DataPlane {
     engineReported(lostEnd(of: session, .loadFailed))
   }
 
-  private func refusal(of address: String, _ milliseconds: Int) -> Refusal {
+  private func refusal(of address: String, _ milliseconds: Int) -> RequestError {
     let seconds = (milliseconds + 999) / 1_000
-    return Refusal(
+    return RequestError(
       ErrorReport(
         .sourceCrashesEngine,
         "the engine died \(CrashLimits.maximumDeaths) times while \(address) was opened or played; "
@@ -150,7 +150,7 @@ extension DataPlane {
         continue
       }
       _ = takeHeld(id)
-      do throws(Refusal) {
+      do throws(RequestError) {
         let session = try store.session(id, for: held.requester.client, limitFactor: held.requester.limitFactor)
         // What is owed by now may be another.
         guard held.play.entry != nil || session.owed?.tag == request.tag else { continue }
@@ -252,8 +252,8 @@ extension DataPlane {
   }
 }
 
-extension Refusal {
+extension RequestError {
   /// A prepare of what the engine may have died of, while another is tried.
-  static let isTried = Refusal(
+  static let isTried = RequestError(
     .engineUnavailable, "the engine may have died of it, and others are tried before it", hint: "try again")
 }

@@ -32,13 +32,13 @@ extension DataPlane {
     // Whatever is to stop, this comes after it.
     session.isStopping = false
     session.starting = play
-    let verdict = Result { () throws(Refusal) in try plan(play.request, heldAt: play.heldAtMilliseconds) }
+    let verdict = Result { () throws(RequestError) in try plan(play.request, heldAt: play.heldAtMilliseconds) }
     save(session, for: requester) { [self] unwritten in
       if let unwritten { return requester.refuseUnwritten(unwritten, sessionID: session.id) }
       guard let starting = session.starting, starting.request.tag == play.request.tag else {
         return requester.refuse(.overtaken, sessionID: session.id)
       }
-      do throws(Refusal) {
+      do throws(RequestError) {
         guard try verdict.get() else {
           session.starting = nil
           return hold(starting, session, for: requester)
@@ -306,13 +306,13 @@ extension DataPlane {
       self?.prepareAnswered(session, event, tag: play.request.tag)
     }
     let answered = Requester.inside(take, askedBy: requester.webSocket, client: requester.client)
-    let verdict = Result { () throws(Refusal) in try plan(play.request, heldAt: 0) }
+    let verdict = Result { () throws(RequestError) in try plan(play.request, heldAt: 0) }
     save(session, for: requester) { [self] unwritten in
       if let unwritten { return requester.refuseUnwritten(unwritten, sessionID: session.id) }
       guard let prepared = session.prepared, prepared.request.tag == play.request.tag else {
         return requester.refuse(.overtaken, sessionID: session.id)
       }
-      do throws(Refusal) {
+      do throws(RequestError) {
         guard try verdict.get() else { throw .isTried }
         let requestID = try send(.session(session.id, .prepare(play.request)), for: answered)
         session.prepared?.requestID = requestID

@@ -20,15 +20,15 @@ extension DataPlane {
   /// Does what needs a session's whole queue, for a client.
   ///
   /// - Parameter step: told why where the queue cannot be read.
-  func withQueue(of session: RoutedSession, for client: ClientID, _ step: @escaping (Refusal?) -> Void) {
+  func withQueue(of session: RoutedSession, for client: ClientID, _ step: @escaping (RequestError?) -> Void) {
     session.usedAt = .now()
     guard session.storedRows != nil else { return step(nil) }
-    do throws(Refusal) {
+    do throws(RequestError) {
       try state.begin(for: client)
     } catch {
       return step(error)
     }
-    do throws(Refusal) {
+    do throws(RequestError) {
       try requireMemory(for: session.rows.byteCount, in: session, orElse: .overloaded)
     } catch {
       state.end(for: client)
@@ -75,7 +75,7 @@ extension DataPlane {
       // Others may have been read at the same time.
       try? requireMemory(for: 0, in: session, orElse: .overloaded)
     case .failure(let error):
-      let refusal = Refusal(
+      let refusal = RequestError(
         .storageFailed, "the queue of the session \(session.id) cannot be read: \(error)",
         hint: "the disk of the Router's state needs its operator")
       logger.error("\(refusal.report.message)", metadata: ["session": "\(session.id)"])
@@ -100,7 +100,7 @@ extension DataPlane {
   // MARK: Room
 
   /// Refuses what has no room on the disk or in memory.
-  func requireRoom(for byteCount: Int, in session: RoutedSession) throws(Refusal) {
+  func requireRoom(for byteCount: Int, in session: RoutedSession) throws(RequestError) {
     try store.accounts.requireRoom(for: byteCount, of: session.creator)
     try requireMemory(for: byteCount, in: session, orElse: .queueFull)
   }
@@ -108,14 +108,14 @@ extension DataPlane {
   /// Makes room in memory with queues that nobody uses.
   private func requireMemory(
     for byteCount: Int, in needed: RoutedSession, orElse code: ErrorCode
-  ) throws(Refusal) {
+  ) throws(RequestError) {
     guard !store.accounts.hasRoomInMemory(for: byteCount) else { return }
     let unused = store.sessions.values.filter { $0 !== needed && canUnload($0) }
     for session in unused.sorted(by: { $0.usedAt < $1.usedAt }) {
       session.unload()
       if store.accounts.hasRoomInMemory(for: byteCount) { return }
     }
-    throw Refusal(
+    throw RequestError(
       code,
       "the queues in use take \(store.accounts.total.memory) bytes of \(RouterLimits.memoryQueueByteCount) in "
         + "memory: there is no room for \(byteCount) more",

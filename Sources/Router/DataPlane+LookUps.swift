@@ -36,7 +36,7 @@ extension DataPlane {
           answered(event)
           self?.lookUps.end(kind, client)?.start()
         }, askedBy: requester.webSocket, client: client)
-      do throws(Refusal) {
+      do throws(RequestError) {
         try send(action, for: asked)
       } catch {
         asked.refuse(error.report, sessionID: nil)

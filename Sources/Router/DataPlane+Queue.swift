@@ -2,7 +2,7 @@ import WireProtocol
 
 /// What clients ask of a queue. A change is answered once it is on disk.
 extension DataPlane {
-  func perform(_ command: QueueCommand, on id: SessionID, for requester: Requester) throws(Refusal) {
+  func perform(_ command: QueueCommand, on id: SessionID, for requester: Requester) throws(RequestError) {
     switch command {
     case .show(let page) where page == QueuePage() && requester.webSocket != nil:
       let session = store.sessions[id] ?? RoutedSession(id: id)
@@ -17,7 +17,7 @@ extension DataPlane {
     }
   }
 
-  private func change(_ command: QueueCommand, _ id: SessionID, for requester: Requester) throws(Refusal) {
+  private func change(_ command: QueueCommand, _ id: SessionID, for requester: Requester) throws(RequestError) {
     let session = try store.session(id, for: requester.client, limitFactor: requester.limitFactor)
     defer { store.removeIfUnused(session) }
     if case .add(let tracks, _) = command {
@@ -48,7 +48,7 @@ extension DataPlane {
 
   private static func apply(
     _ command: QueueCommand, to queue: inout TrackQueue, isSessionIdle: Bool
-  ) throws(Refusal) -> (added: [String]?, action: TrackQueue.Action?) {
+  ) throws(RequestError) -> (added: [String]?, action: TrackQueue.Action?) {
     switch command {
     case .add(let tracks, let place):
       return try queue.add(tracks, at: place, isSessionIdle: isSessionIdle)
@@ -69,16 +69,16 @@ extension DataPlane {
   /// Has the engine find out what the words lead to, and adds that.
   private func find(
     _ query: String, at place: TrackQueue.Place, in id: SessionID, for requester: Requester
-  ) throws(Refusal) {
+  ) throws(RequestError) {
     let request: ResolveRequest
     do {
       request = try ResolveRequest(query: query, limit: ResolveRequest.limitRange.upperBound)
     } catch {
-      throw Refusal(error)
+      throw RequestError(error)
     }
     let found = { [weak self] (event: EngineEvent) in
       guard let self else { return }
-      do throws(Refusal) {
+      do throws(RequestError) {
         try add(Self.found(event), at: place, in: id, for: requester)
       } catch {
         requester.refuse(error.report, sessionID: id)
@@ -90,10 +90,10 @@ extension DataPlane {
   /// Adds what was found: the queue may have left the memory meanwhile.
   private func add(
     _ tracks: [QueuedTrack], at place: TrackQueue.Place, in id: SessionID, for requester: Requester
-  ) throws(Refusal) {
+  ) throws(RequestError) {
     let session = try store.session(id, for: requester.client, limitFactor: requester.limitFactor)
     withQueue(of: session, for: requester.client) { [self] refusal in
-      do throws(Refusal) {
+      do throws(RequestError) {
         if let refusal { throw refusal }
         try change(.add(tracks, at: place), id, for: requester)
       } catch {
@@ -103,16 +103,16 @@ extension DataPlane {
   }
 
   /// A playlist's first 50 tracks, and of a search the best.
-  private static func found(_ event: EngineEvent) throws(Refusal) -> [QueuedTrack] {
-    if case .error(let report) = event.body { throw Refusal(report) }
+  private static func found(_ event: EngineEvent) throws(RequestError) -> [QueuedTrack] {
+    if case .error(let report) = event.body { throw RequestError(report) }
     guard case .resolved(let resolution) = event.body, !resolution.entries.isEmpty else {
-      throw Refusal(.sourceNotFound, "nothing was found", hint: "try other words")
+      throw RequestError(.sourceNotFound, "nothing was found", hint: "try other words")
     }
     let entries = resolution.kind == .playlist ? resolution.entries[...] : resolution.entries.prefix(1)
     // Of a playlist, what cannot be played is left out.
     let tracks = entries.compactMap { try? QueuedTrack($0).checked() }
     guard !tracks.isEmpty else {
-      throw Refusal(
+      throw RequestError(
         .invalidSource, "what was found has no address that can be played", hint: "try other words")
     }
     return tracks

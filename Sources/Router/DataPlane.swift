@@ -124,7 +124,7 @@ final class DataPlane {
   }
 
   /// Whether one more may listen.
-  func checkRoom(for request: ListenRequest) throws(Refusal) {
+  func checkRoom(for request: ListenRequest) throws(RequestError) {
     try store.checkRoom(for: request.sessionID)
     try budgets.checkRoomForListener(request.grant)
   }
@@ -134,7 +134,7 @@ final class DataPlane {
   /// - Returns: the title of what plays, where it is known.
   func add(
     _ listener: OggListener, bufferMilliseconds: Int, channel: any Channel
-  ) throws(Refusal) -> String? {
+  ) throws(RequestError) -> String? {
     try budgets.checkRoomForListener(listener.grant)
     let session = try store.add(listener)
     budgets.countListeners(1, of: listener.grant)

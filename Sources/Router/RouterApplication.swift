@@ -161,7 +161,7 @@ package struct RouterApplication: Service {
         limit: RouterLimits.maximumLongAnswers, perClient: RouterLimits.longAnswersPerClient,
         waitingPerClient: RouterLimits.longAnswersWaitingPerClient),
       waitSeconds: RouterLimits.longAnswerWaitSeconds,
-      refusal: Refusal(
+      refusal: RequestError(
         .rateLimited, "an answer as long as this is being made for you, and others wait already",
         hint: "ask again when you have had the one before"))
     SessionRoutes(plane: plane, longAnswers: longAnswers).add(to: router)

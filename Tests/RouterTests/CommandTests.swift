@@ -7,7 +7,7 @@ import WireProtocol
   private let session: SessionID
   init() throws { session = try SessionID("7") }
 
-  private func decode(_ json: String, type: String? = nil) throws(Refusal) -> ClientCommand {
+  private func decode(_ json: String, type: String? = nil) throws(RequestError) -> ClientCommand {
     try ClientCommand.decode(Array(json.utf8), type: type, sessionID: session)
   }
 
@@ -81,7 +81,7 @@ import WireProtocol
   func `is refused with what is wrong and the ID of the requester`(
     _ json: String, _ code: ErrorCode, _ requestID: String?
   ) {
-    let refusal = #expect(throws: Refusal.self) { try decode(json) }
+    let refusal = #expect(throws: RequestError.self) { try decode(json) }
     #expect(refusal?.report.code == code)
     #expect(refusal?.requestID == requestID)
   }
@@ -159,7 +159,7 @@ import WireProtocol
     ("/ws?session=a&buffer_ms=-1", 400), ("/ws?session=a&buffer_ms=x", 400),
   ])
   func `refuses what is out of range`(_ target: String, _ status: Int) {
-    let refusal = #expect(throws: Refusal.self) {
+    let refusal = #expect(throws: RequestError.self) {
       try ListenRequest(webSocket: target, subprotocols: [], grant: .everything)
     }
     #expect(refusal?.status == status)

@@ -64,7 +64,7 @@ struct AccessMiddleware: RouterMiddleware {
       return grant
     case nil:
       logger.error("the route \(request.method.rawValue) \(path) is refused: RouteAccess does not have it")
-      throw Refusal(
+      throw RequestError(
         .forbidden, "nobody may use \(request.method.rawValue) \(path)", hint: "the fault is ours")
     }
   }

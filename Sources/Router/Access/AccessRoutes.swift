@@ -22,7 +22,7 @@ struct AccessRoutes {
     }
     let scope = wish.scope ?? Scope.listen.rawValue
     guard let scope = Scope(rawValue: scope), scope <= .control else {
-      throw Refusal(
+      throw RequestError(
         .invalidCommand, "a ticket has the scope listen or control, not \(scope.quoted)")
     }
     let ticket = try access.tickets.issue(to: holder, session: wish.session, scope: scope)

@@ -76,24 +76,24 @@ struct EndpointMiddleware: RouterMiddleware {
     }
   }
 
-  private func refusal(_ error: any Error, _ request: Request, _ context: Context) -> Refusal {
+  private func refusal(_ error: any Error, _ request: Request, _ context: Context) -> RequestError {
     switch error {
-    case let refusal as Refusal: return refusal
-    case let report as ErrorReport: return Refusal(report)
-    case is CancellationError: return Refusal(.engineUnavailable, "the Router is stopping")
+    case let refusal as RequestError: return refusal
+    case let report as ErrorReport: return RequestError(report)
+    case is CancellationError: return RequestError(.engineUnavailable, "the Router is stopping")
     case is NIOTooManyBytesError:
-      return Refusal(.lineTooLong, "the body has over \(RouterLimits.maximumTextByteCount) bytes")
+      return RequestError(.lineTooLong, "the body has over \(RouterLimits.maximumTextByteCount) bytes")
     case let error as any HTTPResponseError where error.status == .notFound:
-      return Refusal(
+      return RequestError(
         .notFound, "there is no \(request.method.rawValue) \(request.uri.path.shortened)",
         hint: "docs/http-and-websocket.md lists the paths")
     case let error as any HTTPResponseError:
-      return Refusal(.invalidCommand, "\(error)", status: error.status.code)
+      return RequestError(.invalidCommand, "\(error)", status: error.status.code)
     default:
       logger.error(
         "\(request.method.rawValue) \(request.uri.path): \(error)",
         metadata: context.parameters.get("id").map { ["session": "\($0)"] })
-      return Refusal(.internal, "a fault of ours; the log has the rest")
+      return RequestError(.internal, "a fault of ours; the log has the rest")
     }
   }
 

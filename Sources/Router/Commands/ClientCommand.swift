@@ -29,42 +29,42 @@ package struct ClientCommand: Sendable, Equatable {
   ///   - entryID: the queue entry that the command is about, where the door gives it.
   package static func decode(
     _ json: [UInt8], type: String? = nil, sessionID: SessionID, entryID: String? = nil
-  ) throws(Refusal) -> ClientCommand {
+  ) throws(RequestError) -> ClientCommand {
     do {
       // Before any of it is compared, the ID of the requester among it.
       try CombiningMarks.check(json: json)
     } catch {
-      throw Refusal(error)
+      throw RequestError(error)
     }
     let fields: Fields
     do {
       fields = try JSON.decode(Fields.self, from: json)
     } catch {
       let requestID = (try? JSON.decode(Envelope.self, from: json))?.requestID
-      throw Refusal(ErrorReport(decoding: error), requestID: requestID)
+      throw RequestError(ErrorReport(decoding: error), requestID: requestID)
     }
     do {
       try check(fields, sessionID)
       let key = try fields.idempotencyKey.map { text in try IdempotencyKey(text) }
       let action = try action(type ?? fields.type, json, sessionID, entryID)
       return ClientCommand(requestID: fields.requestID, idempotencyKey: key, action)
-    } catch let refusal as Refusal {
-      throw Refusal(refusal.report, status: refusal.status, requestID: fields.requestID)
+    } catch let refusal as RequestError {
+      throw RequestError(refusal.report, status: refusal.status, requestID: fields.requestID)
     } catch let error as CommandError {
-      throw Refusal(error.report, requestID: fields.requestID)
+      throw RequestError(error.report, requestID: fields.requestID)
     } catch {
-      throw Refusal(ErrorReport(decoding: error), requestID: fields.requestID)
+      throw RequestError(ErrorReport(decoding: error), requestID: fields.requestID)
     }
   }
 
-  private static func check(_ fields: Fields, _ sessionID: SessionID) throws(Refusal) {
+  private static func check(_ fields: Fields, _ sessionID: SessionID) throws(RequestError) {
     if let named = fields.sessionID ?? fields.channelID, named != sessionID.description {
-      throw Refusal(
+      throw RequestError(
         .invalidCommand, "the command is for the session \(named.quoted), here is \(sessionID)",
         hint: "leave session_id out")
     }
     if let id = fields.requestID, id.count > WireLimits.maximumRequestIDLength {
-      throw Refusal(
+      throw RequestError(
         .invalidCommand, "the field request_id has over \(WireLimits.maximumRequestIDLength) characters")
     }
   }
@@ -109,9 +109,9 @@ package struct ClientCommand: Sendable, Equatable {
     let action = try EngineCommand.decode(json, type: type, sessionID: id).action
     switch action {
     case .artwork:
-      throw Refusal(.invalidCommand, "a cover comes over HTTP alone", hint: "GET /artwork?url=media:…")
+      throw RequestError(.invalidCommand, "a cover comes over HTTP alone", hint: "GET /artwork?url=media:…")
     case .render:
-      throw Refusal(.invalidCommand, "the engine renders, over HTTP", hint: "POST /render to the engine")
+      throw RequestError(.invalidCommand, "the engine renders, over HTTP", hint: "POST /render to the engine")
     default: return .engine(action)
     }
   }

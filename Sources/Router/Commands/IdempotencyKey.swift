@@ -7,10 +7,10 @@ package struct IdempotencyKey: Hashable, Sendable {
 
   package let text: String
 
-  package init(_ text: String) throws(Refusal) {
+  package init(_ text: String) throws(RequestError) {
     let isPrintable = text.utf8.allSatisfy { (UInt8(ascii: "!")...UInt8(ascii: "~")).contains($0) }
     guard isPrintable, Self.lengthRange.contains(text.utf8.count) else {
-      throw Refusal(
+      throw RequestError(
         .invalidCommand,
         "the idempotency key is not \(Self.lengthRange.lowerBound) to \(Self.lengthRange.upperBound) "
           + "printable ASCII characters without a space",
@@ -20,7 +20,7 @@ package struct IdempotencyKey: Hashable, Sendable {
   }
 
   /// Reads the header of a request.
-  init?(_ headers: HTTPFields) throws(Refusal) {
+  init?(_ headers: HTTPFields) throws(RequestError) {
     guard let text = headers[Self.header] else { return nil }
     try self.init(text)
   }

@@ -102,13 +102,13 @@ package struct IdempotencyStore<Waiter> {
   /// - Throws: `idempotency_conflict` where the key belongs to another command.
   package mutating func begin(
     _ intent: Intent, fingerprint: String, waiter: Waiter, client: ClientID = .router, nowMilliseconds: Int
-  ) throws(Refusal) -> Verdict {
+  ) throws(RequestError) -> Verdict {
     let oldest = nowMilliseconds - RouterLimits.keptAnswerMilliseconds
     if let answer = answers[intent], answer.answeredAtMilliseconds <= oldest { forget(intent) }
     if let first = running[intent] {
       try Self.check(fingerprint, first.fingerprint, intent)
       guard first.waiters.count < RouterLimits.maximumRepetitionsWaiting else {
-        throw Refusal(
+        throw RequestError(
           .workersExhausted, "\(first.waiters.count) repetitions wait for the first one's answer",
           hint: "wait for one answer")
       }
@@ -187,9 +187,9 @@ package struct IdempotencyStore<Waiter> {
     if shares[answer.client]?.intents.isEmpty == true { shares[answer.client] = nil }
   }
 
-  private static func check(_ fingerprint: String, _ known: String, _ intent: Intent) throws(Refusal) {
+  private static func check(_ fingerprint: String, _ known: String, _ intent: Intent) throws(RequestError) {
     guard Fingerprint.areEqual(fingerprint, known) else {
-      throw Refusal(
+      throw RequestError(
         .idempotencyConflict,
         "the idempotency key \(intent.key) was used for another command of the session \(intent.sessionID)",
         hint: "choose a new key for each intent")

@@ -3,12 +3,12 @@ import WireProtocol
 /// Where commands come in from every door.
 extension DataPlane {
   /// Does what is asked, once for each idempotency key.
-  func performOnce(_ command: ClientCommand, for requester: Requester) throws(Refusal) {
+  func performOnce(_ command: ClientCommand, for requester: Requester) throws(RequestError) {
     guard let session = sessionToRead(for: command) else {
       return try performNow(command, for: requester)
     }
     withQueue(of: session, for: requester.client) { [self] refusal in
-      do throws(Refusal) {
+      do throws(RequestError) {
         if let refusal { throw refusal }
         try performNow(command, for: requester)
       } catch {
@@ -17,7 +17,7 @@ extension DataPlane {
     }
   }
 
-  private func performNow(_ command: ClientCommand, for requester: Requester) throws(Refusal) {
+  private func performNow(_ command: ClientCommand, for requester: Requester) throws(RequestError) {
     guard let key = command.idempotencyKey, let sessionID = command.changedSession else {
       return try perform(command, for: requester)
     }
@@ -66,11 +66,11 @@ extension DataPlane {
     state.retract(intent)
   }
 
-  private static func answer(_ json: [UInt8]) throws(Refusal) -> Requester.Answer {
+  private static func answer(_ json: [UInt8]) throws(RequestError) -> Requester.Answer {
     do {
       return try JSON.decode(Kept<Requester.Answer>.self, from: json).value
     } catch {
-      throw Refusal(.internal, "the answer that was kept cannot be read: \(error)")
+      throw RequestError(.internal, "the answer that was kept cannot be read: \(error)")
     }
   }
 }

@@ -22,7 +22,7 @@ extension LoopHandle<DataPlane> {
     try await eventLoop.flatSubmit {
       let plane = onLoop
       return perform(command, for: grant.client, limitFactor: grant.limitFactor) {
-        () throws(Refusal) in
+        () throws(RequestError) in
         try plane.budgets.charge(grant, cost: command.furtherCost(command.session(in: plane.store)))
       }
     }.get()
@@ -39,7 +39,7 @@ extension LoopHandle<DataPlane> {
 
   private func perform(
     _ command: ClientCommand, for client: ClientID, limitFactor: Int,
-    _ charge: () throws(Refusal) -> CommandCharge?
+    _ charge: () throws(RequestError) -> CommandCharge?
   ) -> EventLoopFuture<Requester.Answer> {
     let promise = eventLoop.makePromise(of: Requester.Answer.self)
     let plane = onLoop

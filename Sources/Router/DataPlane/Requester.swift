@@ -74,7 +74,7 @@ enum Requester {
     case .http(let promise, let requestID, _, _):
       if case .event(var event) = answer {
         event.requestID = requestID
-        if case .error(let report) = event.body { return promise.fail(Refusal(report)) }
+        if case .error(let report) = event.body { return promise.fail(RequestError(report)) }
         promise.succeed(.event(event))
       } else {
         promise.succeed(answer)
@@ -124,7 +124,7 @@ extension RouterStatistics {
     case .success(.event(let event)):
       if case .error(let report) = event.body { countCommand(report.code) } else { countCommand(nil) }
     case .success: countCommand(nil)
-    case .failure(let refusal as Refusal): countCommand(refusal.report.code)
+    case .failure(let refusal as RequestError): countCommand(refusal.report.code)
     case .failure: countCommand(.internal)
     }
   }

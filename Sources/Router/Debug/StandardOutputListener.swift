@@ -103,7 +103,7 @@ private final class SessionEar: EngineLinkDelegate {
     }
   }
 
-  func start() throws(Refusal) {
+  func start() throws(RequestError) {
     _ = try store.add(listener)
     link.start()
     tick()

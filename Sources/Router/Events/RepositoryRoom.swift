@@ -28,7 +28,7 @@ struct RepositoryRoom {
     let hasRoom = tested < RouterLimits.maximumTestRepositories && all < RouterLimits.maximumRepositories
     guard !hasRoom || own >= RouterLimits.testRepositoriesPerClient * tester.limitFactor else { return nil }
     if let forgotten = try forgetQuietest(of: creator) { return forgotten }
-    throw Refusal(
+    throw RequestError(
       .tooManySessions,
       "the Router keeps \(all) repositories, \(tested) of them made by test events: it has room for "
         + "\(RouterLimits.maximumRepositories) and \(RouterLimits.maximumTestRepositories)",

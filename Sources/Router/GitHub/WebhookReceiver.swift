@@ -50,7 +50,7 @@ struct WebhookReceiver: Sendable {
   func receive(ownEvent body: [UInt8], signature: String, secret: WebhookSecret) async throws -> Answer {
     try await counted(RepositoryEvent.Kind.event.rawValue) {
       guard secret.isValid(signature, of: body) else {
-        throw Refusal(
+        throw RequestError(
           .unauthorized, "X-Hub-Signature-256 is not this body's",
           hint: "sign the body's bytes with HMAC-SHA256 and the secret that this Router has")
       }
@@ -69,7 +69,7 @@ struct WebhookReceiver: Sendable {
       statistics.countDelivery(event, answer.name)
       return answer
     } catch {
-      let code = (error as? Refusal)?.report.code ?? .internal
+      let code = (error as? RequestError)?.report.code ?? .internal
       // Before its signature was checked it is a stranger's word.
       statistics.countDelivery(code == .unauthorized ? nil : event, code.rawValue)
       throw error
@@ -85,7 +85,7 @@ struct WebhookReceiver: Sendable {
   ) async throws -> Answer {
     // Before anything of it is read.
     guard secret.isValid(delivery.signature, of: body) else {
-      throw Refusal(
+      throw RequestError(
         .unauthorized, "X-Hub-Signature-256 is not this body's",
         hint: "give GitHub's webhook and this Router the same secret")
     }
@@ -109,10 +109,10 @@ struct WebhookReceiver: Sendable {
     }
   }
 
-  private func json(of delivery: GitHubDelivery, _ body: [UInt8]) throws(Refusal) -> [UInt8] {
+  private func json(of delivery: GitHubDelivery, _ body: [UInt8]) throws(RequestError) -> [UInt8] {
     guard delivery.encoding == .form else { return body }
     guard let json = FormBody.value(of: "payload", in: body) else {
-      throw Refusal(.invalidCommand, "the form has no field payload", hint: "send what GitHub sends")
+      throw RequestError(.invalidCommand, "the form has no field payload", hint: "send what GitHub sends")
     }
     return json
   }
@@ -120,14 +120,14 @@ struct WebhookReceiver: Sendable {
   private func append(_ event: RepositoryEvent, _ tester: Grant?) async throws -> EventLog.Appended {
     do {
       return try await log.append(event, testOf: tester)
-    } catch let refusal as Refusal {
+    } catch let refusal as RequestError {
       throw refusal
     } catch is CancellationError {
       throw CancellationError()
     } catch {
       logger.error(
         "a delivery cannot be written down: \(error)", metadata: ["session": "\(event.repositoryID)"])
-      throw Refusal(
+      throw RequestError(
         .overloaded, "the delivery cannot be written down",
         hint: "send it again later; the Router's log says why")
     }

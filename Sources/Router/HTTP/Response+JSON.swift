@@ -9,7 +9,7 @@ extension Response {
       body: .init(byteBuffer: ByteBuffer(bytes: bytes)))
   }
 
-  init(_ refusal: Refusal) {
+  init(_ refusal: RequestError) {
     self = .json(JSON.encode(refusal.report), status: HTTPResponse.Status(code: refusal.status))
     let usual = status == .serviceUnavailable ? RouterLimits.retryAfterSeconds : nil
     headers[.retryAfter] = (refusal.retryAfterSeconds ?? usual).map { String($0) }

@@ -142,7 +142,7 @@ final class Station {
       { [weak self] event in
         if let self { answered(self, event) }
       }, client: client)
-    do throws(Refusal) {
+    do throws(RequestError) {
       try plane.send(.session(session.id, action), for: requester)
     } catch {
       requester.refuse(error.report, sessionID: session.id)

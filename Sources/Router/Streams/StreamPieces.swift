@@ -81,7 +81,7 @@ actor StreamPieces {
       let piece = try await task.value
       keep(piece, key)
       return (.success(piece), running == nil)
-    } catch let refusal as Refusal {
+    } catch let refusal as RequestError {
       return (.failure(refusal.report), running == nil)
     } catch {
       return (.failure(ErrorReport(.internal, "the piece could not be rendered: \(error)")), running == nil)

@@ -73,7 +73,7 @@ package final class ClientBudgets {
   ///
   /// - Returns: the seconds it is to wait.
   /// - Throws: `rate_limited` where these are too many.
-  func reserve(_ cost: Int, for grant: Grant) throws(Refusal) -> Double {
+  func reserve(_ cost: Int, for grant: Grant) throws(RequestError) -> Double {
     let now = now()
     let seconds = account(grant) { $0.reserve(cost, now: now) }
     guard seconds > RouterLimits.requestWaitSeconds else { return seconds }
@@ -87,7 +87,7 @@ package final class ClientBudgets {
   ///
   /// - Returns: the seconds it is to wait.
   /// - Throws: `rate_limited` where these are too many.
-  package func reserveRequest(from address: String?) throws(Refusal) -> Double {
+  package func reserveRequest(from address: String?) throws(RequestError) -> Double {
     let now = now()
     let client = ClientID(subject: nil, address: address)
     if requests[client] == nil, requests.count >= RouterLimits.maximumClients { requests = [:] }
@@ -130,7 +130,7 @@ package final class ClientBudgets {
   ///
   /// - Parameter cost: besides the request's own, which was taken when it came.
   /// - Throws: `rate_limited` where too many of the client's wait for their answers.
-  func charge(_ grant: Grant, cost: Int) throws(Refusal) -> CommandCharge {
+  func charge(_ grant: Grant, cost: Int) throws(RequestError) -> CommandCharge {
     let inFlight = account(grant) { $0.inFlight }
     guard inFlight < RouterLimits.clientCommandsInFlight * grant.limitFactor else {
       throw refusal(.inFlight, grant.client, "\(inFlight) commands of this client wait for their answers")
@@ -165,7 +165,7 @@ package final class ClientBudgets {
 
   // MARK: Connections
 
-  func checkRoomForListener(_ grant: Grant) throws(Refusal) {
+  func checkRoomForListener(_ grant: Grant) throws(RequestError) {
     guard !account(grant, { $0.hasRoomForListener }) else { return }
     let most = RouterLimits.clientListeners * grant.limitFactor
     throw refusal(.listeners, grant.client, "this client has \(most) listeners, the most it may have")
@@ -267,9 +267,9 @@ package final class ClientBudgets {
   /// Counts and logs that a limit was reached, and says so.
   func refusal(
     _ limit: ClientLimit, _ client: ClientID, _ message: String, retryAfterSeconds: Int = 1
-  ) -> Refusal {
+  ) -> RequestError {
     note(limit, client)
-    var refusal = Refusal(
+    var refusal = RequestError(
       .rateLimited, message,
       hint: "wait and send less; a token with a larger claim limits may do more (docs/permissions.md)")
     refusal.retryAfterSeconds = retryAfterSeconds

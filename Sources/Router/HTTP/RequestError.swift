@@ -2,7 +2,7 @@ import WireProtocol
 
 /// Something a client asked for and does not get: the same error object on every door, and the status
 /// it has over HTTP.
-package struct Refusal: Error, Sendable, Equatable {
+package struct RequestError: Error, Sendable, Equatable {
   package var report: ErrorReport
   package var status: Int
   /// The command's, where it had one.
