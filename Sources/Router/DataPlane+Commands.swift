@@ -19,7 +19,8 @@ extension DataPlane {
         requester.refuse(error.report, sessionID: sessionID)
       }
     } catch {
-      Requester.webSocket(listener, requestID: error.requestID, charge).refuse(error.report, sessionID: sessionID)
+      Requester.webSocket(listener, requestID: error.requestID, charge).refuse(
+        error.report, sessionID: sessionID)
     }
   }
 
@@ -32,7 +33,8 @@ extension DataPlane {
       // None of the queue's, which takes notice when it begins.
       try sendInOrder(
         .session(
-          store.session(id, for: requester.client, limitFactor: requester.limitFactor).id, .play(request)), for: requester
+          store.session(id, for: requester.client, limitFactor: requester.limitFactor).id, .play(request)),
+        for: requester
       )
     case .engine(.session(let id, .play(let request))): try play(request, on: id, for: requester)
     case .engine(.session(let id, .prepare(let request))): try prepare(request, on: id, for: requester)
@@ -110,7 +112,9 @@ extension DataPlane {
   }
 
   /// A client's own goes before what the queue has next.
-  private func prepare(_ request: PlayRequest, on id: SessionID, for requester: Requester) throws(RequestError) {
+  private func prepare(_ request: PlayRequest, on id: SessionID, for requester: Requester)
+    throws(RequestError)
+  {
     guard request.score == nil else {
       throw RequestError(
         .invalidCommand, "the field score is for play: the Router prepares what has a url", hint: "play it")

@@ -111,7 +111,8 @@ extension DataPlane {
       guard let held = takeHeld(id) else { continue }
       held.requester.refuse(report, sessionID: id)
       guard let entry = held.play.entry,
-        let session = try? store.session(id, for: held.requester.client, limitFactor: held.requester.limitFactor)
+        let session = try? store.session(
+          id, for: held.requester.client, limitFactor: held.requester.limitFactor)
       else { continue }
       session.queue.nowPlays(entry)
       session.owed = held.play.request
@@ -151,7 +152,8 @@ extension DataPlane {
       }
       _ = takeHeld(id)
       do throws(RequestError) {
-        let session = try store.session(id, for: held.requester.client, limitFactor: held.requester.limitFactor)
+        let session = try store.session(
+          id, for: held.requester.client, limitFactor: held.requester.limitFactor)
         // What is owed by now may be another.
         guard held.play.entry != nil || session.owed?.tag == request.tag else { continue }
         if held.requester.client != .router { try state.prepare(session, for: held.requester.client) }

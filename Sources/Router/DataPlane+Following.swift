@@ -32,7 +32,8 @@ extension DataPlane {
     // Whatever is to stop, this comes after it.
     session.isStopping = false
     session.starting = play
-    let verdict = Result { () throws(RequestError) in try plan(play.request, heldAt: play.heldAtMilliseconds) }
+    let verdict = Result { () throws(RequestError) in try plan(play.request, heldAt: play.heldAtMilliseconds)
+    }
     save(session, for: requester) { [self] unwritten in
       if let unwritten { return requester.refuseUnwritten(unwritten, sessionID: session.id) }
       guard let starting = session.starting, starting.request.tag == play.request.tag else {

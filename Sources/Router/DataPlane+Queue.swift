@@ -17,7 +17,8 @@ extension DataPlane {
     }
   }
 
-  private func change(_ command: QueueCommand, _ id: SessionID, for requester: Requester) throws(RequestError) {
+  private func change(_ command: QueueCommand, _ id: SessionID, for requester: Requester) throws(RequestError)
+  {
     let session = try store.session(id, for: requester.client, limitFactor: requester.limitFactor)
     defer { store.removeIfUnused(session) }
     if case .add(let tracks, _) = command {

@@ -167,7 +167,7 @@ extension Timeline {
     phaseValue.store(phase.rawValue, ordering: .releasing)
   }
 
-  /// Every packet of a complete timeline, in order. For its producer alone, and not of a transient one, whose
+  /// Every packet of a complete timeline, in order. For its producer alone, and not of an uncacheable one, whose
   /// segments the pacer frees.
   func forEachPacket(
     _ body: (UnsafeRawBufferPointer) throws(ErrorReport) -> Void

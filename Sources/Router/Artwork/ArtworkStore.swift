@@ -82,7 +82,8 @@ actor ArtworkStore {
     while bytes.readableBytes < first.byteCount {
       let next = try await piece(of: url, from: bytes.readableBytes)
       guard next.entityTag == first.entityTag, next.offset == bytes.readableBytes, !next.data.isEmpty else {
-        throw RequestError(.sourceUnreachable, "the cover of \(url) changed while it was read", hint: "try again")
+        throw RequestError(
+          .sourceUnreachable, "the cover of \(url) changed while it was read", hint: "try again")
       }
       bytes.writeBytes(next.data)
     }

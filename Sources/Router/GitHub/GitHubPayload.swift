@@ -88,7 +88,8 @@ package struct GitHubPayload {
       return wrong(context.codingPath, "is of the wrong kind")
     case DecodingError.dataCorrupted(let context) where !context.codingPath.isEmpty:
       return wrong(context.codingPath, context.debugDescription)
-    default: return RequestError(.invalidJSON, "the payload is not a JSON object", hint: "send what GitHub sends")
+    default:
+      return RequestError(.invalidJSON, "the payload is not a JSON object", hint: "send what GitHub sends")
     }
   }
 
