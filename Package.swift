@@ -35,10 +35,14 @@ let package = Package(
     .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.0"),
   ],
   targets: [
-    // Shared by both processes; a change here is a change to both.
+    // What crosses the socket between both processes; a change here is a change to both.
+    .target(name: "WireProtocol", swiftSettings: strict),
+
+    // What both processes need to be services: settings, logs, metrics, readiness, the system's clocks and signals.
     .target(
-      name: "WireProtocol",
+      name: "ServiceSupport",
       dependencies: [
+        "WireProtocol",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Configuration", package: "swift-configuration"),
         .product(name: "Logging", package: "swift-log"),
@@ -49,13 +53,19 @@ let package = Package(
     .target(
       name: "HTTPLimits",
       dependencies: [
-        "WireProtocol",
+        "ServiceSupport", "WireProtocol",
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOHTTP1", package: "swift-nio"),
         .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
       ],
       swiftSettings: strict),
+
+    // Opus packets as an Ogg stream: what players take of the Router, and renderings of the engine.
+    .target(
+      name: "OggOpus",
+      dependencies: ["COgg", "WireProtocol", .product(name: "NIOCore", package: "swift-nio")],
+      exclude: ["CLibraries"], swiftSettings: strict),
 
     // C libraries, each seen by one wrapper file only.
     .systemLibrary(
@@ -66,7 +76,7 @@ let package = Package(
       name: "COpus", path: "Sources/AudioEngine/CLibraries/COpus", pkgConfig: "opus",
       providers: [.apt(["libopus-dev"])]
     ),
-    .systemLibrary(name: "CLinux", path: "Sources/WireProtocol/CLibraries/CLinux"),
+    .systemLibrary(name: "CLinux", path: "Sources/ServiceSupport/CLibraries/CLinux"),
     .systemLibrary(
       name: "CSeccomp", path: "Sources/AudioEngine/CLibraries/CSeccomp", pkgConfig: "libseccomp",
       providers: [.apt(["libseccomp-dev"])]
@@ -76,7 +86,7 @@ let package = Package(
       providers: [.apt(["zlib1g-dev"])]
     ),
     .systemLibrary(
-      name: "COgg", path: "Sources/Router/CLibraries/COgg", pkgConfig: "ogg",
+      name: "COgg", path: "Sources/OggOpus/CLibraries/COgg", pkgConfig: "ogg",
       providers: [.apt(["libogg-dev"])]
     ),
 
@@ -84,7 +94,8 @@ let package = Package(
     .target(
       name: "AudioEngineCore",
       dependencies: [
-        "WireProtocol", "HTTPLimits", "CFFmpeg", "COpus", "CLinux", "CSeccomp", "CZlib",
+        "WireProtocol", "ServiceSupport", "HTTPLimits", "OggOpus", "CFFmpeg", "COpus", "CLinux", "CSeccomp",
+        "CZlib",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "AsyncHTTPClient", package: "async-http-client"),
         .product(name: "Crypto", package: "swift-crypto"),
@@ -112,7 +123,7 @@ let package = Package(
     .target(
       name: "RouterCore",
       dependencies: [
-        "WireProtocol", "HTTPLimits", "CLinux", "COgg",
+        "WireProtocol", "ServiceSupport", "HTTPLimits", "OggOpus", "CLinux",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "AsyncHTTPClient", package: "async-http-client"),
         .product(name: "Collections", package: "swift-collections"),
@@ -128,7 +139,7 @@ let package = Package(
         .product(name: "NIOWebSocket", package: "swift-nio"),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
       ],
-      path: "Sources/Router", exclude: ["Main", "CLibraries"],
+      path: "Sources/Router", exclude: ["Main"],
       resources: [.copy("Playground/Resources"), .copy("API/openapi.yaml")], swiftSettings: strict
     ),
     .executableTarget(
@@ -138,6 +149,8 @@ let package = Package(
 
     .testTarget(
       name: "WireProtocolTests", dependencies: ["WireProtocol"], swiftSettings: strict),
+    .testTarget(
+      name: "ServiceSupportTests", dependencies: ["ServiceSupport", "WireProtocol"], swiftSettings: strict),
     // What the fuzzer calls with bytes, and the tests with those that it found.
     .target(
       name: "FuzzTargets", dependencies: ["AudioEngineCore", "WireProtocol"], path: "Tests/Fuzz/Targets",
@@ -154,7 +167,7 @@ let package = Package(
     .testTarget(
       name: "RouterTests",
       dependencies: [
-        "RouterCore", .product(name: "GRDB", package: "GRDB.swift"),
+        "RouterCore", "OggOpus", .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "NIOEmbedded", package: "swift-nio"),
       ],
       swiftSettings: strict),

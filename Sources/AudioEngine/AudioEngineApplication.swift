@@ -8,6 +8,7 @@ import Logging
 import NIOCore
 import NIOPosix
 import ServiceLifecycle
+import ServiceSupport
 import WireProtocol
 
 /// Puts the engine together and runs it: a play command comes in at `Control`, its source is resolved in

@@ -1,8 +1,11 @@
 import Glibc
+import ServiceSupport
 import WireProtocol
 
 /// Everything the engine can be told, with the defaults of one small machine.
 package struct AudioEngineConfiguration: Sendable {
+  package static let standard = Self()
+
   /// Where routers connect.
   package var socketPath = Self.defaultSocketPath
   /// Whose processes may connect too; nil for the engine's own user alone.

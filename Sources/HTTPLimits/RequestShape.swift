@@ -41,23 +41,23 @@ public struct RequestShape: Sendable, Equatable {
   }
 
   /// Why a request is not taken.
-  package struct Refusal: Error, Equatable {
+  package struct RequestError: Error, Equatable {
     package var status: HTTPResponseStatus
     package var message: String
     package var hint: String
   }
 
   /// - Returns: nil for a head that is taken.
-  package func refusal(of head: HTTPRequestHead) -> Refusal? {
+  package func refusal(of head: HTTPRequestHead) -> RequestError? {
     guard head.uri.utf8.count <= targetByteCount else {
-      return Refusal(
+      return RequestError(
         status: .uriTooLong, message: "the address has over \(targetByteCount) bytes",
         hint: "ask for less at once")
     }
     let target = head.uri.utf8.contains(UInt8(ascii: "%")) ? PercentEncoding.decoded(head.uri) : head.uri
     guard CombiningMarks.areFew(in: target), head.headers.allSatisfy({ CombiningMarks.areFew(in: $0.value) })
     else {
-      return Refusal(
+      return RequestError(
         status: .badRequest,
         message: "the request's head has over \(WireLimits.maximumCombiningMarks) combining marks in a row",
         hint: "no language has so many on a letter")
@@ -65,13 +65,13 @@ public struct RequestShape: Sendable, Equatable {
     return nil
   }
 
-  package func refusal(of error: HTTPParserError) -> Refusal {
+  package func refusal(of error: HTTPParserError) -> RequestError {
     guard error == .headerOverflow else {
-      return Refusal(
+      return RequestError(
         status: .badRequest, message: "the request is no HTTP/1.1: \(error)",
         hint: "send requests as RFC 9112 has them")
     }
-    return Refusal(
+    return RequestError(
       status: .requestHeaderFieldsTooLarge,
       message: "the request's head has over \(headByteCount) bytes, \(fieldByteCount) in one field or "
         + "\(fieldCount) fields", hint: "send fewer or shorter fields")
@@ -80,9 +80,9 @@ public struct RequestShape: Sendable, Equatable {
   /// - Parameters:
   ///   - chunks: that came together with others.
   ///   - byteCount: of the body so far.
-  package func refusal(chunks: Int, byteCount: Int) -> Refusal? {
+  package func refusal(chunks: Int, byteCount: Int) -> RequestError? {
     guard chunks > chunkCount + byteCount / bytesPerChunk else { return nil }
-    return Refusal(
+    return RequestError(
       status: .badRequest, message: "the body's \(byteCount) bytes came in \(chunks) chunks",
       hint: "send larger ones")
   }

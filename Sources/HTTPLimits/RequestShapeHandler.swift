@@ -99,7 +99,7 @@ public final class RequestShapeHandler: ChannelDuplexHandler, RemovableChannelHa
     context.fireChannelRead(wrapInboundOut(.body(part)))
   }
 
-  private func refuse(_ refusal: RequestShape.Refusal, _ context: ChannelHandlerContext) {
+  private func refuse(_ refusal: RequestShape.RequestError, _ context: ChannelHandlerContext) {
     isRefused = true
     body = nil
     guard !isAnswering else { return context.close(promise: nil) }

@@ -6,7 +6,7 @@ import Logging
 import NIOCore
 import NIOPosix
 import ServiceLifecycle
-import WireProtocol
+import ServiceSupport
 
 /// The Router, put together: one loop, the data plane on it, and the doors.
 package struct RouterApplication: Service {
@@ -74,14 +74,16 @@ package struct RouterApplication: Service {
       stations: configuration.githubStation.compactMap { GroupStation($0) },
       polling: try configuration.polling(), logger: logger)
     let streams = try await StreamHubHandle.make(
-      plane: plane, parts: parts, renderer: RenderClient(plane: plane),
+      plane: plane, log: parts.log, statistics: parts.statistics, renderer: RenderClient(plane: plane),
+      newest: { parts.repositories.repository($0)?.lastPlayed ?? 0 },
       timing: StreamTiming(heartbeatSeconds: configuration.streamHeartbeatSeconds), logger: logger)
-    try await plane { plane in
+    let budgets = try await plane { plane in
       plane.station.bed = parts.repositories.bed(for:)
       plane.station.groups = parts.repositories.groups(of:)
+      return LoopHandle(plane.budgets, on: plane.eventLoop)
     }
     let application = Application(
-      router: try router(plane, requestGuard, access, parts, streams),
+      router: try router(plane, budgets, requestGuard, access, parts, streams),
       server: HTTPServerBuilder { responder in
         RouterChildChannel(
           responder: responder, plane: plane, requestGuard: requestGuard, access: access,
@@ -95,7 +97,12 @@ package struct RouterApplication: Service {
         plane.eventLoop.execute { plane.onLoop.start() }
       },
       eventLoopGroupProvider: .shared(loops), logger: frameworkLogger)
-    let music = Task { await parts.run(plane: plane, streams: streams) }
+    let music = Task {
+      await parts.run(listeners: [
+        "station": { music in try? await plane { plane in plane.station.perform(music) } },
+        "stream": { music in try? await streams { hub in hub.happened(music) } },
+      ])
+    }
     // Alive is the loop that everything goes through.
     let watching = Task { await ServiceManager.own.watch { (try? await plane { _ in true }) ?? false } }
     defer { watching.cancel() }
@@ -138,23 +145,23 @@ package struct RouterApplication: Service {
   }
 
   private func router(
-    _ plane: DataPlaneHandle, _ requestGuard: RequestGuard, _ access: AccessControl, _ parts: RepositoryParts,
-    _ streams: StreamHubHandle
+    _ plane: DataPlaneHandle, _ budgets: LoopHandle<ClientBudgets>, _ requestGuard: RequestGuard,
+    _ access: AccessControl, _ parts: RepositoryParts, _ streams: StreamHubHandle
   ) throws -> Hummingbird.Router<RouterRequestContext> {
     let router = Hummingbird.Router(
       context: RouterRequestContext.self, options: .autoGenerateHeadEndpoints)
-    router.add(middleware: DoorMiddleware(requestGuard: requestGuard, plane: plane, logger: logger))
+    router.add(middleware: EndpointMiddleware(requestGuard: requestGuard, budgets: budgets, logger: logger))
     // Before the middleware that asks for tokens, which is for the routes after it: the page is for everyone.
     addPlayground(to: router)
     let pagePaths = Set(router.routes.map(\.path.description))
-    router.add(middleware: AccessMiddleware(access: access, plane: plane, logger: logger))
+    router.add(middleware: AccessMiddleware(access: access, budgets: budgets, logger: logger))
     AccessRoutes(access: access).add(to: router)
     let longAnswers = FairGate(
       FairPermits(
         limit: RouterLimits.maximumLongAnswers, perClient: RouterLimits.longAnswersPerClient,
         waitingPerClient: RouterLimits.longAnswersWaitingPerClient),
       waitSeconds: RouterLimits.longAnswerWaitSeconds,
-      refusal: Refusal(
+      refusal: RequestError(
         .rateLimited, "an answer as long as this is being made for you, and others wait already",
         hint: "ask again when you have had the one before"))
     SessionRoutes(plane: plane, longAnswers: longAnswers).add(to: router)

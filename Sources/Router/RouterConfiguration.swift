@@ -1,5 +1,6 @@
 import ArgumentParser
 import Glibc
+import ServiceSupport
 import WireProtocol
 
 #if canImport(FoundationEssentials)
@@ -72,7 +73,7 @@ package struct RouterConfiguration: ParsableArguments, Sendable {
       "Where GitHub's API is, such as https://github.example/api/v3 for an Enterprise Server.",
       valueName: "url"
     ))
-  package var githubApi = Self.gitHubAPI
+  package var githubApi = EventPoller.Options.publicAPI
 
   @Option(
     help: ArgumentHelp(
@@ -104,8 +105,6 @@ package struct RouterConfiguration: ParsableArguments, Sendable {
   package var clientLimits = 1
 
   @OptionGroup package var log: LogOptions
-
-  package static let gitHubAPI = "https://api.github.com"
 
   package init() {}
 

@@ -1,3 +1,4 @@
+import ServiceSupport
 import WireProtocol
 
 /// What has happened since the start. Confined to the data plane's loop, so that counting is an addition.

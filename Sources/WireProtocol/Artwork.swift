@@ -37,7 +37,7 @@ public struct ArtworkPiece: Codable, Sendable, Equatable {
 }
 
 /// `GET /artwork`, which both servers have.
-public enum ArtworkDoor {
+public enum ArtworkEndpoint {
   /// Where both serve the cover of a local file.
   public static func path(ofMediaURL url: String) -> String {
     "/artwork?url=" + String(decoding: url.utf8.flatMap(percentEncoded), as: UTF8.self)

@@ -12,7 +12,7 @@ extension EngineCommand {
   ///   - type: the command's type, where the door gives it (an HTTP path) and the object does not.
   ///   - sessionID: the session, where the door gives it.
   /// - Throws: `CommandError`, which names the field that was wrong and keeps the `request_id` where
-  ///   there was one, so that the asker can be answered.
+  ///   there was one, so that the requester can be answered.
   public static func decode(
     _ json: some Sequence<UInt8>, type: String? = nil, sessionID: SessionID? = nil
   ) throws(CommandError) -> EngineCommand {

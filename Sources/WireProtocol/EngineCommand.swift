@@ -69,7 +69,7 @@ public struct PlayRequest: Codable, Sendable, Equatable {
   public var paused: Bool
   /// The encoder's bit rate, in kbit/s. Nil for the engine's own, and for passing Opus through.
   public var bitrateKilobits: Int?
-  /// The asker's own name for this play, at most 64 characters, repeated wherever the engine says what plays.
+  /// The requester's own name for this play, at most 64 characters, repeated wherever the engine says what plays.
   public var tag: String?
 
   public static let scoreURL = "score:"

@@ -12,7 +12,7 @@ public struct ErrorReport: Error, Codable, Sendable, Equatable {
 
   /// How much an operator should care.
   public enum Severity: String, Codable, Sendable {
-    /// The asker's to mend: a bad command, a missing file.
+    /// The requester's to mend: a bad command, a missing file.
     case common
     /// Someone else's to mend: a broken file, a server that hangs.
     case suspicious

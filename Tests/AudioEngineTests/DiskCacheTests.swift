@@ -1,6 +1,7 @@
 import AudioEngineCore
 import Foundation
 import Logging
+import ServiceSupport
 import Testing
 import WireProtocol
 

@@ -1,4 +1,5 @@
 import AudioEngineCore
+import ServiceSupport
 import Testing
 import WireProtocol
 

@@ -56,7 +56,7 @@ import WireProtocol
   @Test func `a path is written so that both servers read it back`() throws {
     let path = "Höhle & Co/100% +#?.mp3"
     let url = MediaSource.url(forPath: path)
-    let address = ArtworkDoor.path(ofMediaURL: url)
+    let address = ArtworkEndpoint.path(ofMediaURL: url)
     #expect(address == "/artwork?url=media:H%C3%B6hle%20%26%20Co/100%2525%20%2B%23%3F.mp3")
     #expect(try MediaSource(url) == .file(path: path))
   }

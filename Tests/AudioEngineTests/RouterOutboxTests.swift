@@ -118,7 +118,7 @@ private final class Pipe {
     #expect(try decode(pipe.taken) == ["b", "dropped 2", "a"])
   }
 
-  @Test func `an answer reaches its asker alone, in order`() throws {
+  @Test func `an answer reaches its requester alone, in order`() throws {
     var batch = try batch("a", packets: 1)
     batch.append(answer: EngineEvent(.dropped(count: 7)), to: RouterConnection.ID(number: 2))
     batch.append(answer: EngineEvent(.paused(positionMilliseconds: 0)), to: me)

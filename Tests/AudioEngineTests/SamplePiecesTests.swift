@@ -50,6 +50,25 @@ struct SamplePiecesTests {
     }
   }
 
+  @Test(arguments: [
+    // D, the last chord of the strings; E minor, the first of the voices.
+    ("Versicle", 34.5, [146.83, 220, 293.66, 369.99]), ("Response", 1.5, [82.41, 246.94, 329.63, 392]),
+  ])
+  func `the chord that was written is heard`(title: String, at seconds: Double, pitches: [Double]) throws {
+    let file = try Self.pieces.get()[try #require(Self.titles.firstIndex(of: title))]
+    let first = 92 + 4 * Int(seconds * 48_000)
+    let left = stride(from: first, to: first + 4 * 65_536, by: 4).map {
+      Float(Int16(truncatingIfNeeded: number(file, $0, 2)))
+    }
+    let spectrum = Spectrum(left)
+    for pitch in pitches {
+      let semitone = 0.0595 * pitch
+      let own = spectrum.share { abs($0 - pitch) < semitone / 4 }
+      let besides = spectrum.share { abs($0 - pitch) < semitone && abs($0 - pitch) > semitone / 2 }
+      #expect(own > 3 * besides, "\(title) sounds at \(pitch) Hz, and not beside it")
+    }
+  }
+
   private static func written(into directory: String) throws -> [[UInt8]] {
     try SamplePieces.write(into: directory)
     return try titles.map { [UInt8](try Data(contentsOf: URL(filePath: directory + "/" + $0 + ".wav"))) }

@@ -1,6 +1,7 @@
 import AudioEngineCore
 import Dispatch
 import Logging
+import ServiceSupport
 import Synchronization
 import Testing
 import WireProtocol

@@ -1,7 +1,6 @@
 import AudioEngineCore
 import Glibc
 import Testing
-import WireProtocol
 
 /// Sound at the joints, as a listener's decoder gives it: encoded by the engine's own encoder, decoded by
 /// one decoder across the splice.

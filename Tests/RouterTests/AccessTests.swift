@@ -44,7 +44,7 @@ import WireProtocol
   func `includes the smaller scopes`(_ scope: Scope?, _ expected: [Bool]) throws {
     let session = try SessionID("ab")
     for (needed, isAllowed) in zip(Scope.allCases, expected) {
-      let refusal = Self.refusal { () throws(Refusal) in
+      let refusal = Self.refusal { () throws(RequestError) in
         try Self.grant(scope).require(needed, session, now: 0)
       }
       #expect((refusal == nil) == isAllowed)
@@ -55,16 +55,16 @@ import WireProtocol
   @Test func `is for its sessions, until it is over`() throws {
     let grant = Self.grant(.admin)
     let (own, other) = (try SessionID("a"), try SessionID("b"))
-    #expect(Self.refusal { () throws(Refusal) in try grant.require(.listen, own, now: 999) } == nil)
-    let strange = Self.refusal { () throws(Refusal) in try grant.require(.listen, other, now: 999) }
+    #expect(Self.refusal { () throws(RequestError) in try grant.require(.listen, own, now: 999) } == nil)
+    let strange = Self.refusal { () throws(RequestError) in try grant.require(.listen, other, now: 999) }
     #expect(strange?.report.message == "the token is for the session a*, not for b")
-    let late = Self.refusal { () throws(Refusal) in try grant.require(.listen, own, now: 1_000) }
+    let late = Self.refusal { () throws(RequestError) in try grant.require(.listen, own, now: 1_000) }
     #expect(late?.status == 401)
-    #expect(Self.refusal { () throws(Refusal) in try Grant.nothing.require(.listen) }?.status == 403)
-    #expect(Self.refusal { () throws(Refusal) in try Grant.everything.require(.admin, other) } == nil)
+    #expect(Self.refusal { () throws(RequestError) in try Grant.nothing.require(.listen) }?.status == 403)
+    #expect(Self.refusal { () throws(RequestError) in try Grant.everything.require(.admin, other) } == nil)
   }
 
-  static func refusal(_ body: () throws(Refusal) -> Void) -> Refusal? {
+  static func refusal(_ body: () throws(RequestError) -> Void) -> RequestError? {
     do {
       try body()
       return nil
@@ -98,13 +98,13 @@ import WireProtocol
     #expect(try store.grant(of: name, taking: false, now: now).scope == .listen)
     let grant = try store.grant(of: name, now: now)
     #expect(grant.scope == .listen && grant.sessions.map(\.text) == ["ab"] && grant.subject == "Ann")
-    let refusal = #expect(throws: Refusal.self) { try store.grant(of: name, now: now) }
+    let refusal = #expect(throws: RequestError.self) { try store.grant(of: name, now: now) }
     #expect(refusal?.report.code == .unauthorized)
   }
 
   @Test func `never gives more than its holder has`() throws {
     for (session, scope) in [("b", Scope.listen), ("ab", .admin), ("b", .admin)] {
-      let refusal = #expect(throws: Refusal.self) { try issue(session, scope) }
+      let refusal = #expect(throws: RequestError.self) { try issue(session, scope) }
       #expect(refusal?.report.code == .forbidden)
     }
     #expect(try store.grant(of: issue("ab", .control), now: now).scope == .control)
@@ -116,34 +116,34 @@ import WireProtocol
     holder.expiresAtMilliseconds = expiry
     #expect(try store.grant(of: issue(to: holder), now: now).expiresAtMilliseconds == expiry)
     holder.expiresAtMilliseconds = Grant.nowMilliseconds - 1
-    #expect(throws: Refusal.self) { try issue(to: holder) }
+    #expect(throws: RequestError.self) { try issue(to: holder) }
   }
 
   @Test func `is good for 30 seconds`() throws {
     let name = try issue()
     #expect(throws: Never.self) { try store.grant(of: name, taking: false, now: now + .seconds(29)) }
-    #expect(throws: Refusal.self) { try store.grant(of: name, now: now + .seconds(30)) }
+    #expect(throws: RequestError.self) { try store.grant(of: name, now: now + .seconds(30)) }
   }
 
   @Test func `that nobody was given opens nothing`() throws {
     for name in ["", "a", String(repeating: "0", count: 64)] {
-      #expect(throws: Refusal.self) { try store.grant(of: name, now: now) }
+      #expect(throws: RequestError.self) { try store.grant(of: name, now: now) }
     }
     #expect(try Set((0..<50).map { _ in try issue() }).count == 50)
   }
 
   @Test func `is refused where too many of one holder wait, and given to others`() throws {
     let names = try (0..<RouterLimits.maximumTicketsPerClient).map { _ in try issue() }
-    let refusal = #expect(throws: Refusal.self) { try issue() }
+    let refusal = #expect(throws: RequestError.self) { try issue() }
     #expect(refusal?.report.code == .overloaded)
     var later = holder
     later.expiresAtMilliseconds = Grant.nowMilliseconds + 60_000
-    #expect(throws: Refusal.self, "another token of the same client") { try issue(to: later) }
+    #expect(throws: RequestError.self, "another token of the same client") { try issue(to: later) }
     #expect(throws: Never.self) { try issue(to: Self.holder("Ben")) }
     // One used makes room for one, and time for all.
     _ = try store.grant(of: names[0], now: now)
     #expect(throws: Never.self) { try issue() }
-    #expect(throws: Refusal.self) { try issue() }
+    #expect(throws: RequestError.self) { try issue() }
     #expect(throws: Never.self) { try issue(after: 30) }
   }
 
@@ -155,15 +155,15 @@ import WireProtocol
     let second = try issue(to: greedy)
     for _ in 3..<RouterLimits.maximumTickets { _ = try issue(to: greedy) }
     let others = try (0..<2).map { try issue(to: Self.holder("\($0)")) }
-    #expect(throws: Refusal.self) { try store.grant(of: first, now: now) }
-    #expect(throws: Refusal.self) { try store.grant(of: second, now: now) }
+    #expect(throws: RequestError.self) { try store.grant(of: first, now: now) }
+    #expect(throws: RequestError.self) { try store.grant(of: second, now: now) }
     for name in others + [own] { #expect(throws: Never.self) { try store.grant(of: name, now: now) } }
   }
 
   @Test func `of who shows no token is one of the address's`() throws {
     let here = Grant.everything(from: "192.0.2.1")
     for _ in 0..<RouterLimits.maximumTicketsPerClient { _ = try issue(to: here) }
-    #expect(throws: Refusal.self) { try issue(to: here) }
+    #expect(throws: RequestError.self) { try issue(to: here) }
     #expect(throws: Never.self) { try issue(to: .everything(from: "192.0.2.2")) }
   }
 }

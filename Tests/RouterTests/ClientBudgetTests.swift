@@ -177,7 +177,7 @@ private let second: UInt64 = 1_000_000_000
     for _ in 1..<Int(RouterLimits.addressRequestsPerSecond) {
       _ = try budgets.reserveRequest(from: "192.0.2.1")
     }
-    #expect(throws: Refusal.self) { try budgets.reserveRequest(from: "192.0.2.1") }
+    #expect(throws: RequestError.self) { try budgets.reserveRequest(from: "192.0.2.1") }
   }
 
   @Test func `are not used up by those of whom it is known who pays`() throws {

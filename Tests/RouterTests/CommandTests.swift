@@ -7,7 +7,7 @@ import WireProtocol
   private let session: SessionID
   init() throws { session = try SessionID("7") }
 
-  private func decode(_ json: String, type: String? = nil) throws(Refusal) -> ClientCommand {
+  private func decode(_ json: String, type: String? = nil) throws(RequestError) -> ClientCommand {
     try ClientCommand.decode(Array(json.utf8), type: type, sessionID: session)
   }
 
@@ -78,10 +78,10 @@ import WireProtocol
       (#"{"type":"pause","channel_id":"8"}"#, .invalidCommand, nil),
       (#"{"type":"ping","t":"x"}"#, .invalidCommand, nil), (#"{"type":"filters"}"#, .unsupported, nil),
     ] as [(String, ErrorCode, String?)])
-  func `is refused with what is wrong and the ID of the asker`(
+  func `is refused with what is wrong and the ID of the requester`(
     _ json: String, _ code: ErrorCode, _ requestID: String?
   ) {
-    let refusal = #expect(throws: Refusal.self) { try decode(json) }
+    let refusal = #expect(throws: RequestError.self) { try decode(json) }
     #expect(refusal?.report.code == code)
     #expect(refusal?.requestID == requestID)
   }
@@ -90,14 +90,14 @@ import WireProtocol
 @Suite struct `Pending requests` {
   private let start = NIODeadline.uptimeNanoseconds(1_000_000_000_000)
 
-  @Test func `keep askers with the same ID of their own apart`() throws {
+  @Test func `keep requesters with the same ID of their own apart`() throws {
     var pending = PendingRequests<String>(prefix: "p")
     let ids = ["first", "second"].map { pending.add($0, now: start) }
-    let askers = try ids.reversed().map { id in
+    let requesters = try ids.reversed().map { id in
       let id = try #require(id)
       return pending.take(id)
     }
-    #expect(askers == ["second", "first"])
+    #expect(requesters == ["second", "first"])
   }
 
   @Test func `answer once, and nobody for an ID of others`() throws {
@@ -105,17 +105,17 @@ import WireProtocol
     let added = pending.add(1, now: start)
     let id = try #require(added)
     #expect(id.hasPrefix("p-"))
-    let askers = ["other-1", id, id].map { pending.take($0) }
-    #expect(askers == [nil, 1, nil])
+    let requesters = ["other-1", id, id].map { pending.take($0) }
+    #expect(requesters == [nil, 1, nil])
   }
 
   @Test func `expire after 45 s`() {
     var pending = PendingRequests<Int>(prefix: "p")
     _ = pending.add(1, now: start)
     _ = pending.add(2, now: start + .seconds(1))
-    let expired = [44, 45].map { pending.takeExpired(now: start + .seconds($0)).map(\.asker) }
+    let expired = [44, 45].map { pending.takeExpired(now: start + .seconds($0)).map(\.waiter) }
     #expect(expired == [[], [1]])
-    let rest = pending.takeAll().map(\.asker)
+    let rest = pending.takeAll().map(\.waiter)
     #expect(rest == [2])
   }
 
@@ -159,7 +159,7 @@ import WireProtocol
     ("/ws?session=a&buffer_ms=-1", 400), ("/ws?session=a&buffer_ms=x", 400),
   ])
   func `refuses what is out of range`(_ target: String, _ status: Int) {
-    let refusal = #expect(throws: Refusal.self) {
+    let refusal = #expect(throws: RequestError.self) {
       try ListenRequest(webSocket: target, subprotocols: [], grant: .everything)
     }
     #expect(refusal?.status == status)

@@ -1,6 +1,6 @@
 import RouterCore
+import ServiceSupport
 import Testing
-import WireProtocol
 
 @Suite struct `The link to the engine` {
   @Test func `tries at once, then waits longer up to half a second`() {

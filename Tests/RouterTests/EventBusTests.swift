@@ -1,6 +1,5 @@
 import RouterCore
 import Testing
-import WireProtocol
 
 @Suite struct `The event bus` {
   private static let numbers = EventTopic<Int>("numbers")

@@ -168,7 +168,7 @@ import WireProtocol
         _ = try await log.append(
           event("\(number)", at: 1_000, in: SessionID("a-\(number)")), testOf: tester("\(number % 10)"))
       }
-      let refusal = await #expect(throws: Refusal.self) {
+      let refusal = await #expect(throws: RequestError.self) {
         try await log.append(event("x", in: SessionID("late")), testOf: tester("late"))
       }
       #expect(refusal?.report.code == .tooManySessions)

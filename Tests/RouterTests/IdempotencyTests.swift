@@ -10,7 +10,7 @@ import WireProtocol
 
   @Test(arguments: ["", " ", "a b", "ä", "a\n", "a\u{7F}", String(repeating: "k", count: 65)])
   func `is refused where it is not`(_ text: String) {
-    let refusal = #expect(throws: Refusal.self) { try IdempotencyKey(text) }
+    let refusal = #expect(throws: RequestError.self) { try IdempotencyKey(text) }
     #expect(refusal?.report.code == .invalidCommand)
   }
 }
@@ -75,7 +75,7 @@ import WireProtocol
   @Test mutating func `must be the same command, also while the first is carried out`() throws {
     _ = try ask(intent)
     for _ in 1...2 {
-      let refusal = #expect(throws: Refusal.self) { try ask(intent, "other") }
+      let refusal = #expect(throws: RequestError.self) { try ask(intent, "other") }
       #expect(refusal?.report.code == .idempotencyConflict)
       #expect(refusal?.status == 422)
       _ = answer(intent, [1])
@@ -158,7 +158,7 @@ import WireProtocol
 
   @Test mutating func `wait up to a number`() throws {
     for _ in 0...RouterLimits.maximumRepetitionsWaiting { _ = try ask(intent) }
-    let refusal = #expect(throws: Refusal.self) { try ask(intent) }
+    let refusal = #expect(throws: RequestError.self) { try ask(intent) }
     #expect(refusal?.status == 503)
   }
 
@@ -167,7 +167,7 @@ import WireProtocol
     store.restore(kept)
     let known = try ask(intent)
     #expect(known == .repeated([9]))
-    let refusal = #expect(throws: Refusal.self) { try ask(intent, "other") }
+    let refusal = #expect(throws: RequestError.self) { try ask(intent, "other") }
     #expect(refusal?.report.code == .idempotencyConflict)
     let other = try Self.intent("7", "other")
     _ = try ask(other)

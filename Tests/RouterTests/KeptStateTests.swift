@@ -2,7 +2,6 @@ import Foundation
 import GRDB
 import RouterCore
 import Testing
-import WireProtocol
 
 /// What Routers of before have left on disks.
 @Suite struct `The state of an older Router` {

@@ -1,6 +1,5 @@
 import RouterCore
 import Testing
-import WireProtocol
 
 @Suite struct `A mapping file` {
   private func mapping(_ json: String) throws -> MusicMapping { try MusicMapping(json: Array(json.utf8)) }

@@ -1,5 +1,6 @@
 import NIOCore
 import NIOEmbedded
+import OggOpus
 import RouterCore
 import Testing
 import WireProtocol
@@ -40,6 +41,17 @@ import WireProtocol
     let long = [UInt8](repeating: 7, count: 1_275)
     let pages = try OggPage.all(in: muxer.page([ByteBuffer(bytes: long), packet(1)]).readableBytesView)
     #expect(pages.first?.packets == [long, [1]])
+  }
+
+  @Test func `says how much of its last packet is sound`() throws {
+    var muxer = try OggOpusMuxer(serial: 1, preSkip: 120)
+    let headers = try OggPage.all(in: muxer.headers(title: nil).readableBytesView)
+    #expect(headers.first?.packets.first?[10...11] == [120, 0])
+    _ = muxer.page([packet(1), packet(2)])
+    let pages = try OggPage.all(in: muxer.end(packet(3), sampleCount: 100).readableBytesView)
+    #expect(pages.map(\.flags) == [4])
+    #expect(pages.map(\.granule) == [2_020])
+    #expect(pages.first?.packets == [[3]])
   }
 
   @Test func `says that it ends`() throws {

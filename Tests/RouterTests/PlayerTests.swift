@@ -3,7 +3,6 @@ import FoundationNetworking
 import RouterCore
 import Synchronization
 import Testing
-import WireProtocol
 
 /// What players and browsers get over HTTP.
 @Suite(.timeLimit(.minutes(1))) struct `Over HTTP` {

@@ -226,7 +226,7 @@ import Testing
   ])
   func `is refused`(_ json: String, _ words: String) {
     let error = #expect(throws: (any Error).self) { try Self.read(json) }
-    let report = (error as? Refusal)?.report
+    let report = (error as? RequestError)?.report
     #expect(report?.message.contains(words) == true, "\(String(describing: report))")
   }
 

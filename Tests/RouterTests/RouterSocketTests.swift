@@ -69,17 +69,17 @@ import WireProtocol
     }
   }
 
-  @Test func `answers the asker with its own request ID and others without`() async throws {
+  @Test func `answers the requester with its own request ID and others without`() async throws {
     try await withEngine { router, engine in
-      let asker = try await WebSocketClient.join(port: router.port, session: "one")
+      let requester = try await WebSocketClient.join(port: router.port, session: "one")
       let other = try await WebSocketClient.join(port: router.port, session: "one")
-      try await asker.send(#"{"type":"pause","request_id":"mine"}"#)
+      try await requester.send(#"{"type":"pause","request_id":"mine"}"#)
       var commands = engine.commands.makeAsyncIterator()
       let command = try #require(await commands.next())
       #expect(command.action == .session(try SessionID("one"), .pause))
       #expect(command.requestID != "mine")
       try await engine.send(.paused(positionMilliseconds: 7), to: "one", requestID: command.requestID)
-      #expect(try await asker.nextText(containing: "paused").contains(#""request_id":"mine""#))
+      #expect(try await requester.nextText(containing: "paused").contains(#""request_id":"mine""#))
       #expect(try await !other.nextText(containing: "paused").contains("request_id"))
     }
   }

@@ -1,6 +1,5 @@
 import RouterCore
 import Testing
-import WireProtocol
 
 @Suite struct `Commands that wait for the disk` {
   private let greedy = ClientID(subject: "greedy", address: nil)
@@ -8,7 +7,7 @@ import WireProtocol
   @Test func `are limited for each client, and another's are not refused`() throws {
     var waiters = DiskWaiters()
     for _ in 0..<RouterLimits.maximumDiskWaitersPerClient { try waiters.enter(greedy) }
-    let refusal = #expect(throws: Refusal.self) { try waiters.requireRoom(for: greedy) }
+    let refusal = #expect(throws: RequestError.self) { try waiters.requireRoom(for: greedy) }
     #expect(refusal?.report.code == .overloaded && refusal?.status == 503)
     try waiters.enter(ClientID(subject: "other", address: nil))
     waiters.leave(greedy)
@@ -20,7 +19,7 @@ import WireProtocol
     for number in 0..<RouterLimits.maximumDiskWaiters {
       try waiters.enter(ClientID(subject: "\(number)", address: nil))
     }
-    #expect(throws: Refusal.self) { try waiters.requireRoom(for: greedy) }
+    #expect(throws: RequestError.self) { try waiters.requireRoom(for: greedy) }
     try waiters.requireRoom(for: .router)
   }
 }
@@ -54,7 +53,7 @@ import WireProtocol
 
   @Test func `have a bound, beyond which nothing is added and the bound is named`() throws {
     var queue = TrackQueue()
-    var refusal: Refusal?
+    var refusal: RequestError?
     while refusal == nil {
       do { _ = try queue.add([track(4_000)], isSessionIdle: false) } catch { refusal = error }
     }

@@ -1,7 +1,6 @@
 import Foundation
 import RouterCore
 import Testing
-import WireProtocol
 
 /// Tokens whose signatures were made by Python's `hmac` and `cryptography`, as a table. `now` is 1,900,000,000.
 @Suite struct `A token` {
@@ -81,7 +80,7 @@ import WireProtocol
     let keys = try await verifier(secret: false)
     #expect(try await grant(token, by: keys).scope == .control)
     let other = try await verifier(publicKey: false)
-    await #expect(throws: Refusal.self) { try await grant(token, by: other) }
+    await #expect(throws: RequestError.self) { try await grant(token, by: other) }
   }
 
   @Test(arguments: [
@@ -168,7 +167,7 @@ import WireProtocol
   func `with claims that do not do is refused`(
     _ claims: String, _ signature: String, _ words: String
   ) async throws {
-    let refusal = await #expect(throws: Refusal.self) {
+    let refusal = await #expect(throws: RequestError.self) {
       try await grant(Self.token(Self.header, claims, signature))
     }
     #expect(refusal?.report.code == .unauthorized && refusal?.status == 401)
@@ -200,7 +199,7 @@ import WireProtocol
   func `with another signature is refused`(
     _ header: String, _ signature: String, _ words: String
   ) async throws {
-    let refusal = await #expect(throws: Refusal.self) {
+    let refusal = await #expect(throws: RequestError.self) {
       try await grant(Self.token(header, Self.claims, signature))
     }
     #expect(refusal?.report.code == .unauthorized)
@@ -213,7 +212,7 @@ import WireProtocol
       "hMvlgEQYfUHawqmhr98nTlAQ3C3HtYRDNVevXJrS5aM", "CFj2zm2uviysVuxLhuWIMZunntDA6qIn3_1dBOzXqDU",
       Self.signature,
     ] {
-      let refusal = await #expect(throws: Refusal.self) {
+      let refusal = await #expect(throws: RequestError.self) {
         try await grant(Self.token(Self.header, Self.claims, signature), by: keys)
       }
       #expect(refusal?.report.message.contains("takes EdDSA") == true)
@@ -230,7 +229,7 @@ import WireProtocol
       String(valid.dropLast(3)), String(repeating: "a", count: 4_097), String(repeating: ".", count: 4_000),
       Self.token(String(repeating: "[", count: 2_000), Self.claims, Self.signature),
     ] {
-      let refusal = await #expect(throws: Refusal.self) { try await grant(token, by: keys) }
+      let refusal = await #expect(throws: RequestError.self) { try await grant(token, by: keys) }
       #expect(refusal?.report.code == .unauthorized)
       #expect(token.isEmpty || token.count < 4 || refusal?.report.description.contains(token) == false)
     }
@@ -239,7 +238,7 @@ import WireProtocol
   @Test func `is over at its last second`() async throws {
     let valid = Self.token(Self.header, Self.claims, Self.signature)
     #expect(try await grant(valid, now: 1_999_999_999).scope == .control)
-    await #expect(throws: Refusal.self) { try await grant(valid, now: 2_000_000_000) }
+    await #expect(throws: RequestError.self) { try await grant(valid, now: 2_000_000_000) }
   }
 }
 

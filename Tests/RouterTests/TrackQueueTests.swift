@@ -71,8 +71,8 @@ import WireProtocol
     var queue = try playing("a", "b", "c")
     try queue.remove(id: "2")
     #expect(names(queue) == "c")
-    #expect(throws: Refusal.self) { try queue.remove(id: "2") }
-    #expect(throws: Refusal.self) { try queue.remove(id: "1") }
+    #expect(throws: RequestError.self) { try queue.remove(id: "2") }
+    #expect(throws: RequestError.self) { try queue.remove(id: "1") }
     #expect(name(queue.current) == "a")
   }
 
@@ -95,7 +95,7 @@ import WireProtocol
   @Test func `holds ten thousand tracks and refuses one more`() throws {
     var queue = TrackQueue()
     _ = try queue.add(Array(repeating: track("a"), count: 10_000), isSessionIdle: false)
-    let refusal = #expect(throws: Refusal.self) { try queue.add([track("a")], isSessionIdle: false) }
+    let refusal = #expect(throws: RequestError.self) { try queue.add([track("a")], isSessionIdle: false) }
     #expect(refusal?.report.code == .queueFull)
     #expect(queue.waiting.count == 10_000)
   }
@@ -104,7 +104,7 @@ import WireProtocol
     "", "a.flac", "file:///etc/passwd", "ftp://x/a", "media:" + String(repeating: "a", count: 4_096),
   ])
   func `refuses what cannot be played`(_ url: String) {
-    let refusal = #expect(throws: Refusal.self) { try QueuedTrack(url: url).checked() }
+    let refusal = #expect(throws: RequestError.self) { try QueuedTrack(url: url).checked() }
     #expect(refusal?.report.code == .invalidSource)
   }
 
@@ -155,7 +155,7 @@ import WireProtocol
     var queue = try waiting("a")
     #expect(name(try queue.skip(isSessionIdle: false)) == "a")
     #expect(try queue.skip(isSessionIdle: false) == .stop)
-    #expect(throws: Refusal.self) { try queue.skip(isSessionIdle: true) }
+    #expect(throws: RequestError.self) { try queue.skip(isSessionIdle: true) }
   }
 
   @Test func `skips to one that waits, and the others go on waiting`() throws {
@@ -163,7 +163,7 @@ import WireProtocol
     #expect(name(try queue.skip(to: "3")) == "c")
     #expect(names(queue) == "bd")
     #expect(queue.history.map(\.id) == ["1"])
-    #expect(throws: Refusal.self) { try queue.skip(to: "3") }
+    #expect(throws: RequestError.self) { try queue.skip(to: "3") }
   }
 
   @Test func `goes back through what has played, and forth again`() throws {
@@ -173,7 +173,7 @@ import WireProtocol
     #expect(name(try queue.previous()) == "b")
     #expect(name(try queue.previous()) == "a")
     #expect(names(queue) == "bc")
-    #expect(throws: Refusal.self) { try queue.previous() }
+    #expect(throws: RequestError.self) { try queue.previous() }
     #expect(name(queue.ended(.finished)) == "b")
   }
 

@@ -1,6 +1,5 @@
 import RouterCore
 import Testing
-import WireProtocol
 
 /// What a WebSocket may and may not do, over real sockets.
 @Suite(.timeLimit(.minutes(1))) struct `A WebSocket` {

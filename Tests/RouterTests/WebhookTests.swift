@@ -121,14 +121,14 @@ import WireProtocol
     (#"{"ref":"a","commits":[],"repository":[]}"#, "repository"),
   ])
   func `names the field that is wrong`(_ json: String, _ field: String) {
-    let refusal = #expect(throws: Refusal.self) { try event(.push, json) }
+    let refusal = #expect(throws: RequestError.self) { try event(.push, json) }
     #expect(
       refusal?.status == 422 && refusal?.report.message.contains("field \(field) ") == true, "\(refusal!)")
   }
 
   @Test(arguments: ["", "{", "[]", "7", "null", "{\"ref\":"])
   func `is a JSON object`(_ json: String) {
-    #expect(throws: Refusal.self) { try event(.push, json) }
+    #expect(throws: RequestError.self) { try event(.push, json) }
   }
 
   @Test(arguments: [
@@ -155,20 +155,20 @@ import WireProtocol
     let limiter = DeliveryLimiter(burst: 10, perSecond: 2)
     let (wild, calm) = (try SessionID("1"), try SessionID("2"))
     for _ in 0..<10 { try limiter.take(wild, now: second) }
-    let refusal = #expect(throws: Refusal.self) { try limiter.take(wild, now: second) }
+    let refusal = #expect(throws: RequestError.self) { try limiter.take(wild, now: second) }
     #expect(refusal?.report.code == .rateLimited && refusal?.retryAfterSeconds == 1)
     try limiter.take(calm, now: second)
     // Half a second later there is one more, and no more than the burst however long it takes.
     try limiter.take(wild, now: second + second / 2)
-    #expect(throws: Refusal.self) { try limiter.take(wild, now: second + second / 2) }
+    #expect(throws: RequestError.self) { try limiter.take(wild, now: second + second / 2) }
     for _ in 0..<10 { try limiter.take(wild, now: 1_000 * second) }
-    #expect(throws: Refusal.self) { try limiter.take(wild, now: 1_000 * second) }
+    #expect(throws: RequestError.self) { try limiter.take(wild, now: 1_000 * second) }
   }
 
   @Test func `are remembered for so many repositories and no more`() throws {
     let limiter = DeliveryLimiter(burst: 1, perSecond: 1)
     for number in 0..<3_000 { try limiter.take(SessionID("\(number)"), now: second) }
     // The newest is still known.
-    #expect(throws: Refusal.self) { try limiter.take(SessionID("2999"), now: second) }
+    #expect(throws: RequestError.self) { try limiter.take(SessionID("2999"), now: second) }
   }
 }

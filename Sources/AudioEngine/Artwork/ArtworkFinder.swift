@@ -21,7 +21,7 @@ package struct ArtworkFinder {
   /// - Parameter isEmbedded: the file's own demuxer has found one in it.
   func address(ofFile path: String, isEmbedded: Bool) -> String? {
     guard isEmbedded || beside(path) != nil else { return nil }
-    return ArtworkDoor.path(ofMediaURL: MediaSource.url(forPath: path))
+    return ArtworkEndpoint.path(ofMediaURL: MediaSource.url(forPath: path))
   }
 
   /// Reads the cover. Opens the file once more, but decodes nothing.

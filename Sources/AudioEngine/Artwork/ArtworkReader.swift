@@ -1,4 +1,5 @@
 import Dispatch
+import ServiceSupport
 import Synchronization
 import WireProtocol
 
@@ -10,7 +11,7 @@ import WireProtocol
 
 /// Reads covers for the doors, on a queue of its own: a slow disk holds up neither commands nor sound.
 package final class ArtworkReader: Sendable {
-  /// Askers waiting for a picture.
+  /// Requesters waiting for a picture.
   private static let maximumWaiting = 64
   /// A picture is kept this long for those who ask for it piece by piece.
   private static let keptSeconds = 10

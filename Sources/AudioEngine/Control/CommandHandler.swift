@@ -51,7 +51,7 @@ package final class CommandHandler: Sendable {
     while waitingMoveCount.load(ordering: .relaxed) >= Self.maximumWaitingMoves { usleep(1_000) }
   }
 
-  /// Carries a command out; the answer goes to the asker as an event.
+  /// Carries a command out; the answer goes to the requester as an event.
   func perform(_ action: EngineCommand.Action, for inquiry: Inquiry) {
     switch action {
     case .media(let path): listings.list(path, for: inquiry)
@@ -160,7 +160,7 @@ package final class CommandHandler: Sendable {
   private static func answerAside(_ event: EngineEvent, _ inquiries: [Inquiry], _ pacer: Pacer) {
     lazy var line = AnswerLine(event)
     for inquiry in inquiries {
-      switch inquiry.asker {
+      switch inquiry.requester {
       case .closure(let answer): answer(event)
       case .router(let connection): pacer.post(.aside(line, requestID: inquiry.requestID, connection))
       }

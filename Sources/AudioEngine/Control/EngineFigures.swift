@@ -1,4 +1,5 @@
 import HTTPLimits
+import ServiceSupport
 import WireProtocol
 
 /// What the engine tells of itself: `/health` and `/metrics`.

@@ -1,4 +1,5 @@
 import Hummingbird
+import ServiceSupport
 import WireProtocol
 
 #if canImport(FoundationEssentials)
@@ -20,7 +21,7 @@ struct EngineHTTPAPI: Sendable {
 
   func routes() -> Hummingbird.Router<BasicRequestContext> {
     let router = Hummingbird.Router()
-    router.add(middleware: EngineDoorMiddleware(requestGuard: requestGuard))
+    router.add(middleware: EngineEndpointMiddleware(requestGuard: requestGuard))
     for name in ["play", "prepare", "unprepare", "pause", "resume", "stop", "seek", "volume", "filters"] {
       router.post("session/:id/\(name)") { request, context in
         try await command(name, request, id: sessionID(context))
@@ -108,7 +109,7 @@ struct EngineHTTPAPI: Sendable {
   private static func response(_ picture: Picture, to request: Request) -> Response {
     var headers = HTTPFields()
     let kind = picture.kind.rawValue
-    for (name, value) in ArtworkDoor.headers(contentType: kind, entityTag: picture.entityTag) {
+    for (name, value) in ArtworkEndpoint.headers(contentType: kind, entityTag: picture.entityTag) {
       headers[.init(name)!] = value
     }
     guard request.headers[.ifNoneMatch] != picture.entityTag else {

@@ -1,6 +1,5 @@
 import CLinux
 import Glibc
-import WireProtocol
 
 extension CageTrial {
   typealias Attempt = (name: String, body: () -> String)

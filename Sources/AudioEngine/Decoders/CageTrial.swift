@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import ServiceSupport
 import WireProtocol
 
 /// Enters a decoder's cage, wholly or in part, and tries what a hijacked decoder would, and what an honest one needs.

@@ -1,3 +1,4 @@
+import ServiceSupport
 import WireProtocol
 
 /// A source whose bytes a decoder process reads. Where that process dies, another resumes in its place; what was made

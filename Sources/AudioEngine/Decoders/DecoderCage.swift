@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import ServiceSupport
 import WireProtocol
 
 /// The walls of a decoder process: whoever takes it over with a hostile file has the descriptors that it was given,
@@ -20,7 +21,7 @@ package enum DecoderCage {
   }
 
   /// A part that the kernel did not give.
-  package struct Refusal: Sendable {
+  package struct RequestError: Sendable {
     package let part: Part
     package let reason: String
   }
@@ -37,7 +38,7 @@ package enum DecoderCage {
   ///   - parts: all of them but in tests, which try what each refuses by itself.
   ///   - memoryByteCount: address space beyond what is mapped now, which is libraries, more of them in one system than
   ///     in another. A thread's stack counts whole, and a heap arena with the 64 MiB that it sets aside.
-  package static func enter(_ parts: Set<Part> = Set(Part.allCases), memoryByteCount: Int) -> [Refusal] {
+  package static func enter(_ parts: Set<Part> = Set(Part.allCases), memoryByteCount: Int) -> [RequestError] {
     // From now on it is open; later it could not be opened.
     let mapped = ResidentMemory.mappedByteCount
     let unboundThreads = unboundThreads()
@@ -51,7 +52,7 @@ package enum DecoderCage {
         case .files: refuseFiles() ?? unboundThreads
         case .systemCalls: filterSystemCalls() ?? unboundThreads
         }
-      return reason.map { Refusal(part: part, reason: $0) }
+      return reason.map { RequestError(part: part, reason: $0) }
     }
   }
 

@@ -1,3 +1,4 @@
+import ServiceSupport
 import WireProtocol
 
 /// Why a decoder process's work ended early.
@@ -29,7 +30,7 @@ final class DecoderCall {
   private static let longestSilenceNanoseconds: UInt64 = 30_000_000_000
   /// What a cover may take, for which nobody is asked whether it is still wanted.
   private static let longestPictureNanoseconds: UInt64 = 30_000_000_000
-  /// Packets of a turn, with room to spare: a second of them, and no more than `Turn` and a step of a pipeline's.
+  /// Packets of a turn, with room to spare: a second of them, and no more than `TimeSlice` and a step of a pipeline's.
   private static let maximumTurnByteCount = 2 << 20
   /// Behind every source's end, and with room for what is added to it.
   private static let maximumOffset: Int64 = 1 << 60

@@ -1,6 +1,7 @@
 import Dispatch
 import Glibc
 import Logging
+import ServiceSupport
 import Synchronization
 import WireProtocol
 

@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import ServiceSupport
 import Synchronization
 import WireProtocol
 

@@ -2,6 +2,10 @@ import WireProtocol
 
 /// One production on its thread in a decoder process: demuxes, decodes or passes through, encodes, delivers.
 struct DecoderProduction {
+  /// Decoding begins this much before a seek's position: codecs need to settle (RFC 7845, section 4.6, and
+  /// MP3's bit reservoir).
+  private static let seekLeadMilliseconds = 250
+
   private let link: EngineLink
 
   /// Does what the engine asks for over a socket, and closes it.
@@ -44,7 +48,7 @@ struct DecoderProduction {
     var demuxer = try Demuxer(input: input, watch: watch())
     let order = try link.tell(SourceFacts(of: demuxer))
     let start = order.startMilliseconds
-    if start > 0 { try demuxer.seek(toMilliseconds: max(0, start - Producer.seekLeadMilliseconds)) }
+    if start > 0 { try demuxer.seek(toMilliseconds: max(0, start - Self.seekLeadMilliseconds)) }
     var batch = PacketBatch(link, primedCount: order.primedPackets)
     if order.allowsPassthrough, demuxer.fitsPassthrough {
       var pipeline = PassthroughPipeline(startMilliseconds: start)
@@ -83,7 +87,7 @@ struct DecoderProduction {
   private func drive(
     _ batch: inout PacketBatch, advance: (inout PacketBatch) throws(ErrorReport) -> PipelineStep
   ) throws(ErrorReport) -> PipelineStep {
-    var turn = Turn(firstPacket: batch.count)
+    var turn = TimeSlice(firstPacket: batch.count)
     while true {
       let step = try advance(&batch)
       guard step == .goOn else {
@@ -93,7 +97,7 @@ struct DecoderProduction {
       }
       guard turn.isOver(packetCount: batch.count) else { continue }
       try batch.endTurn(cpuNanoseconds: turn.cost(packetCount: batch.count).nanoseconds)
-      turn = Turn(firstPacket: batch.count)
+      turn = TimeSlice(firstPacket: batch.count)
     }
   }
 }

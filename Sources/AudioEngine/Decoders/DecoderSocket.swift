@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import ServiceSupport
 import WireProtocol
 
 /// One end of the conversation about one production, between the engine and a decoder process: whole messages, in

@@ -1,3 +1,4 @@
+import ServiceSupport
 import WireProtocol
 
 /// The engine, as a production's thread in a decoder process sees it: it asks, and waits for the answer.
@@ -46,7 +47,7 @@ final class EngineLink {
 
   /// Lets others have the CPU where it has worked for a turn.
   func share() throws(ErrorReport) {
-    guard MonotonicClock.nowNanoseconds >= workingNanoseconds + Turn.longestNanoseconds else { return }
+    guard MonotonicClock.nowNanoseconds >= workingNanoseconds + TimeSlice.longestNanoseconds else { return }
     try send(.share)
     _ = try receive(.resume)
   }

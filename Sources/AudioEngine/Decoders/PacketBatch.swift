@@ -33,7 +33,7 @@ struct PacketBatch {
     bytes.append(contentsOf: packet)
     waitingCount += 1
     // The first few at once: someone waits for the track to begin.
-    if waitingCount == Self.packetCount || count - primedCount == Producer.packetsBeforeReady { deliver() }
+    if waitingCount == Self.packetCount || count - primedCount == Timeline.packetsBeforeReady { deliver() }
   }
 
   mutating func deliver() {

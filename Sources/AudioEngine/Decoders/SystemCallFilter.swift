@@ -1,5 +1,6 @@
 import CSeccomp
 import Glibc
+import ServiceSupport
 import WireProtocol
 
 /// Which system calls a process may make (seccomp(2)). What no rule allows fails with `EPERM`; a call of another

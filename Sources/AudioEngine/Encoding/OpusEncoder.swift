@@ -89,11 +89,11 @@ extension OpusEncoder {
       Float.random(in: -0.3...0.3, using: &noise)
     }
     let start = EngineThread.cpuNanoseconds
-    for _ in 0..<Turn.packetCount {
+    for _ in 0..<TimeSlice.packetCount {
       _ = try buffer.withUnsafeMutableBufferPointer { (buffer) throws(ErrorReport) in
         try encoder.encode(frame, into: buffer)
       }
     }
-    return (Turn.packetCount, EngineThread.cpuNanoseconds - start)
+    return (TimeSlice.packetCount, EngineThread.cpuNanoseconds - start)
   }
 }

@@ -1,4 +1,4 @@
-import WireProtocol
+import ServiceSupport
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials

@@ -1,4 +1,5 @@
 import Logging
+import ServiceSupport
 import Subprocess
 import WireProtocol
 

@@ -1,5 +1,6 @@
 import Dispatch
 import Logging
+import ServiceSupport
 import Synchronization
 import WireProtocol
 

@@ -1,5 +1,3 @@
-import WireProtocol
-
 /// What the engine writes to a worker's standard input: the settings first, then one job at a time
 /// (`extraction_worker.py`).
 struct WorkerSettings: Encodable, Sendable {

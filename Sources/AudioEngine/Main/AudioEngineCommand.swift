@@ -1,6 +1,7 @@
 import ArgumentParser
 import AudioEngineCore
 import Dispatch
+import ServiceSupport
 import WireProtocol
 
 /// Where the process begins. Not with an asynchronous `main`, which runs on a thread that Swift starts for it: a cage
@@ -37,15 +38,16 @@ struct AudioEngineCommand: AsyncParsableCommand {
 extension AudioEngineCommand {
   struct Run: AsyncParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Run the engine (the default).")
+    private static let standard = AudioEngineConfiguration.standard
 
     @Option(help: "The Unix socket that routers connect to.")
-    var socket = AudioEngineConfiguration.defaultSocketPath
+    var socket = Self.standard.socketPath
 
     @Option(help: "A group, by name or number, whose processes may connect to the socket as well.")
     var socketGroup: String?
 
     @Option(help: "HOST:PORT of the HTTP control API; port 0 for any free one.")
-    var listen = ListenAddress(host: "127.0.0.1", port: 9090)
+    var listen = ListenAddress(host: Self.standard.httpHost, port: Self.standard.httpPort)
 
     @Flag(help: "Let the control API, which asks for no password, be reached from other machines.")
     var anonymous = false
@@ -57,43 +59,43 @@ extension AudioEngineCommand {
     var allowNetwork: [IPNetwork] = []
 
     @Option(help: "Worker threads: productions at once, 1 to 1000.")
-    var maxWorkers = 60
+    var maxWorkers = Self.standard.maximumWorkers
 
     @Option(help: "Sessions at once, 1 or more.")
-    var maxSessions = 10_000
+    var maxSessions = Self.standard.maximumSessions
 
     @Option(help: "Seconds that a web source may keep the engine waiting, 1 to 300.")
-    var sourceTimeoutSeconds = 10
+    var sourceTimeoutSeconds = Self.standard.sourceTimeoutSeconds
 
     @Option(help: "Bytes that one web source may have.")
-    var maxSourceBytes: Int64 = 2 << 30
+    var maxSourceBytes = Self.standard.maximumSourceByteCount
 
     @Option(help: "Bytes a second that one web source is read with, 16384 or more.")
-    var maxSourceBytesPerSecond = 20_000_000
+    var maxSourceBytesPerSecond = Self.standard.maximumSourceBytesPerSecond
 
     @Option(help: "Bytes of produced audio kept in memory, 0 or more.")
-    var cacheBytes = 256 << 20
+    var cacheBytes = Self.standard.cacheByteCount
 
     @Option(help: "The Python of the virtual environment that holds yt-dlp, which pages and searches need.")
-    var ytDlpPython = AudioEngineConfiguration.defaultExtractorPythonPath
+    var ytDlpPython = Self.standard.extractorPythonPath
 
     @Option(help: "A folder whose yt-dlp plugins are loaded, which run as code of ours. Repeatable.")
     var ytDlpPlugins: [String] = []
 
     @Option(help: "yt-dlp's search that free text is looked for with: ytsearch, scsearch or a plugin's.")
-    var searchPrefix = "ytsearch"
+    var searchPrefix = Self.standard.searchPrefix
 
     @Option(help: "Seconds that finding a page's stream may take, 1 to 300.")
-    var extractionTimeoutSeconds = 30
+    var extractionTimeoutSeconds = Self.standard.extraction.jobSeconds
 
     @Option(help: "Seconds that what came from the web is played again without another look, 0 or more.")
-    var webCacheSeconds = 600
+    var webCacheSeconds = Self.standard.webCacheSeconds
 
     @Option(help: "A folder in which complete tracks are kept for the next start; none where not given.")
     var cacheDir: String?
 
     @Option(help: "Bytes of all files in --cache-dir, 1 or more.")
-    var cacheDirBytes = 4 << 30
+    var cacheDirBytes = Self.standard.cacheDirectoryByteCount
 
     @OptionGroup(title: "Quality and limits") var limits: LimitOptions
 

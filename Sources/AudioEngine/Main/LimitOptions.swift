@@ -4,29 +4,31 @@ import WireProtocol
 
 /// Limits and qualities that an operator may want otherwise (`docs/limits-and-quality.md`).
 struct LimitOptions: ParsableArguments {
+  private static let standard = AudioEngineConfiguration.standard
+
   @Option(help: "The Opus encoder's bit rate in kbit/s where a play gives none, 8 to 510.")
-  var bitrateKbps = 128
+  var bitrateKbps = Self.standard.encoding.kilobitsPerSecond
 
   @Option(help: "The Opus encoder's complexity, 0 (least CPU) to 10 (best).")
-  var complexity = 10
+  var complexity = Self.standard.encoding.complexity
 
   @Flag(inversion: .prefixedNo, help: "Give each packet what its sound needs, not all the same.")
-  var vbr = true
+  var vbr = Self.standard.encoding.isVariableRate
 
   @Option(help: "Tracks that may wait for a worker, 0 to 100000.")
-  var maxQueuedJobs = 1_000
+  var maxQueuedJobs = Self.standard.maximumQueuedJobs
 
   @Option(help: "The kernel's buffers of a router's connection in bytes, 4096 to 16777216.")
-  var socketBufferBytes = WireLimits.socketBufferByteCount
+  var socketBufferBytes = Self.standard.socketBufferByteCount
 
   @Option(help: "How far a track is read ahead where the cache has no room, 1000 to 600000 ms.")
-  var readAheadMs = 15_000
+  var readAheadMs = Self.standard.readAheadMilliseconds
 
   @Option(help: "Seconds after which an idle session is cleaned up, 1 to 604800.")
-  var idleTimeoutSeconds = 300
+  var idleTimeoutSeconds = Self.standard.idleTimeoutSeconds
 
   @Option(help: "The share of all cores that transcoding may use before more is refused, 0.001 to 100.")
-  var transcodeCpuShare = 0.9
+  var transcodeCpuShare = Self.standard.transcodeCPUShare
 
   func validate() throws {
     try Self.check(bitrateKbps, in: WireLimits.bitrateRange, "--bitrate-kbps")

@@ -1,3 +1,4 @@
+import ServiceSupport
 import WireProtocol
 
 /// What messages do to sessions. Runs between rounds, on the pacer's thread.
@@ -28,14 +29,14 @@ extension PacerLoop {
   func emit(_ body: EngineEvent.Body, _ id: SessionID, answering inquiry: Inquiry? = nil) {
     if case .error(let report) = body { pacer.onFailure(report, id) }
     var event = EngineEvent(body, sessionID: id)
-    if case .closure(let answer) = inquiry?.asker { answer(event) }
-    if case .router = inquiry?.asker { event.requestID = inquiry?.requestID }
+    if case .closure(let answer) = inquiry?.requester { answer(event) }
+    if case .router = inquiry?.requester { event.requestID = inquiry?.requestID }
     batch.append(event)
   }
 
-  /// Tells the asker alone.
+  /// Tells the requester alone.
   func answer(_ inquiry: Inquiry, _ event: EngineEvent) {
-    switch inquiry.asker {
+    switch inquiry.requester {
     case .closure(let answer): answer(event)
     case .router(let connection):
       var event = event

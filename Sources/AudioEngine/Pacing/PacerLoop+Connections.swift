@@ -1,3 +1,4 @@
+import ServiceSupport
 import WireProtocol
 
 /// What goes to the routers. Runs on the pacer's thread.

@@ -1,3 +1,4 @@
+import ServiceSupport
 import WireProtocol
 
 /// How a session's sound breaks off and begins without a click: the change is put off to a packet a few

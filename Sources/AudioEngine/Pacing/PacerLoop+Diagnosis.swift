@@ -1,4 +1,5 @@
 import DequeModule
+import ServiceSupport
 import WireProtocol
 
 /// Answers "why is it silent?". Runs on the pacer's thread, when asked.

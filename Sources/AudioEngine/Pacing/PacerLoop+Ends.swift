@@ -1,3 +1,4 @@
+import ServiceSupport
 import WireProtocol
 
 /// What comes when a track is over: an end, its beginning, or the track that was prepared. Runs on the pacer's

@@ -1,3 +1,4 @@
+import ServiceSupport
 import WireProtocol
 
 /// How a session's cursor comes to another place: at once where the packet is there, else by a move that

@@ -1,5 +1,3 @@
-import WireProtocol
-
 /// What is freed of timelines that will not be cached. Runs on the pacer's thread, once a second.
 extension PacerLoop {
   /// Packets kept behind the last session: seeking back within 5 s needs no new production.
@@ -15,7 +13,7 @@ extension PacerLoop {
     subscript(timeline: Timeline) -> Int? { first[ObjectIdentifier(timeline)]?.index }
 
     mutating func add(_ place: Session.Place) {
-      guard place.timeline.isTransient else { return }
+      guard place.timeline.isUncacheable else { return }
       first[ObjectIdentifier(place.timeline)] = (
         place.timeline, min(place.index, self[place.timeline] ?? .max)
       )

@@ -1,4 +1,5 @@
 import Glibc
+import ServiceSupport
 import WireProtocol
 
 /// The pacer's thread: its sessions, its connections and its rounds.

@@ -1,5 +1,5 @@
+import ServiceSupport
 import Synchronization
-import WireProtocol
 
 /// What the pacer counts, read by `/metrics` while it runs.
 package final class PacerStatistics: Sendable {

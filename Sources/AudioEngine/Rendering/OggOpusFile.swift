@@ -1,3 +1,5 @@
+import NIOCore
+import OggOpus
 import WireProtocol
 
 #if canImport(FoundationEssentials)
@@ -12,14 +14,22 @@ enum OggOpusFile {
   private static let bitsPerSecond = 96_000
   /// Of 0 to 10: above it, a packet takes much longer and is hardly better.
   private static let complexity = 5
+  /// A second.
+  private static let packetsPerPage = 50
 
   static func bytes(of score: Score) throws(ErrorReport) -> Data {
     var encoder = try OpusEncoder(bitsPerSecond: bitsPerSecond, complexity: complexity)
     let preSkip = encoder.lookaheadSampleCount
     // The encoder's delay goes before the sound, so that its end needs so many samples more.
     let sampleCount = preSkip + (score.length ?? 0)
-    var muxer = try OggMuxer()
-    try muxer.begin(title: score.title, preSkip: preSkip)
+    var muxer: OggOpusMuxer
+    do {
+      muxer = try OggOpusMuxer(serial: Int32(truncatingIfNeeded: score.seed), preSkip: UInt16(preSkip))
+    } catch {
+      throw ErrorReport(.internal, "no memory for an Ogg file", stage: .encode)
+    }
+    var file = muxer.headers(title: score.title)
+    var page: [ByteBuffer] = []
     var renderer = ScoreRenderer(score)
     var frame: [Float] = []
     var packet = [UInt8](repeating: 0, count: OpusEncoder.maximumPacketByteCount)
@@ -32,10 +42,17 @@ enum OggOpusFile {
           try encoder.encode(frame.baseAddress!, into: packet)
         }
       }
-      // The last packet's end says what of it is sound (RFC 7845, section 4.4).
-      let length = min(OpusEncoder.frameSampleCount, sampleCount - start)
-      try muxer.write(packet[..<byteCount], start: start, sampleCount: length)
+      let bytes = ByteBuffer(bytes: packet[..<byteCount])
+      if renderer.position >= sampleCount {
+        file.writeImmutableBuffer(muxer.page(page))
+        file.writeImmutableBuffer(muxer.end(bytes, sampleCount: Int64(sampleCount - start)))
+      } else {
+        page.append(bytes)
+        guard page.count == Self.packetsPerPage else { continue }
+        file.writeImmutableBuffer(muxer.page(page))
+        page.removeAll(keepingCapacity: true)
+      }
     }
-    return try muxer.finish()
+    return Data(file.readableBytesView)
   }
 }

@@ -10,7 +10,7 @@ package final class RenderService: Sendable {
 
   /// Renderings that may wait for a thread.
   package static let maximumQueuedRenderings = 64
-  /// Askers of one rendering that may wait for it.
+  /// Requesters of one rendering that may wait for it.
   private static let maximumWaiting = 256
   /// Behind what plays and what is decoded, but not so far that somebody who waits for a piece waits for ever on
   /// a busy machine.

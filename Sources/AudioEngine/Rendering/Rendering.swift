@@ -1,4 +1,5 @@
 import Crypto
+import ServiceSupport
 import WireProtocol
 
 #if canImport(FoundationEssentials)

@@ -1,5 +1,3 @@
-import WireProtocol
-
 /// The renderings that were asked for last.
 package struct RenderingCache {
   /// Some hundred pieces as Opus, or a few as JSON.

@@ -1,22 +1,23 @@
+import ServiceSupport
 import WireProtocol
 
 /// Who asked for something, and how the answer reaches them.
 package struct Inquiry: Sendable {
-  enum Asker: Sendable {
+  enum Requester: Sendable {
     /// The router on a connection.
     case router(RouterConnection.ID)
     /// One HTTP request.
     case closure(@Sendable (EngineEvent) -> Void)
   }
 
-  let asker: Asker
+  let requester: Requester
   package let requestID: String?
   /// For whom: nil for one without a name.
   let client: String?
   let askedNanoseconds = MonotonicClock.nowNanoseconds
 
-  init(_ asker: Asker, requestID: String? = nil, client: String? = nil) {
-    self.asker = asker
+  init(_ requester: Requester, requestID: String? = nil, client: String? = nil) {
+    self.requester = requester
     self.requestID = requestID
     self.client = client
   }

@@ -1,3 +1,4 @@
+import ServiceSupport
 import WireProtocol
 
 /// What happened to one session since its `play`: the engine's answer to "why is it silent?" is made of it.

@@ -1,6 +1,5 @@
 import Dispatch
 import Synchronization
-import WireProtocol
 
 /// Renders splices, one after the other, on a thread that is not the pacer's: each takes about two milliseconds.
 package final class Splicer: Sendable {

@@ -1,6 +1,7 @@
 import Crypto
 import Glibc
 import Logging
+import ServiceSupport
 import Synchronization
 import WireProtocol
 
@@ -138,7 +139,7 @@ package final class DiskCache: Sendable {
   /// Writes a timeline that its own producer has completed. Blocks; a failure is logged and counted, and
   /// harms nothing else.
   package func store(_ timeline: Timeline) {
-    guard timeline.key == timeline.key.family, !timeline.isTransient, timeline.phase == .complete,
+    guard timeline.key == timeline.key.family, !timeline.isUncacheable, timeline.phase == .complete,
       let details = timeline.track, let identity = timeline.identity, let name = name(of: timeline.key),
       timeline.byteCount <= byteLimit,
       // What was changed while it was read is nothing to keep.

@@ -7,7 +7,7 @@ import Synchronization
 /// timeline's producer and read by the pacer; what lies before the timeline's published count is never
 /// written again, so reading it needs no lock.
 struct PacketSegment {
-  static let byteCount = 16_384
+  static let byteCount = 4 * OpusPassthrough.maximumPacketByteCount
   static let firstPacketOffset = 16
   private static let endMark = UInt16.max
 

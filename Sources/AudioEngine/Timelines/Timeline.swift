@@ -6,13 +6,16 @@ import WireProtocol
 ///
 /// One writer, and the pacer is the only reader: packets are published by one atomic count, and reading
 /// takes no lock. Everything a session or the cache wants to know beside the packets is in `details`.
-package final class Timeline: Sendable {
+package final class Timeline: Production {
+  /// Packets there are before a session begins: a producer that is late once leaves no gap at the start.
+  /// Four packets more cost about a millisecond.
+  static let packetsBeforeReady = 5
+
   package let key: TrackKey
   /// What happened on the way to its packets.
   package let journal = StageJournal()
   /// Asked for by a session that plays already, for its seek, volume or loop.
   let isContinuation: Bool
-  /// For whom it was first asked for, by whom its share of the workers and the CPU goes; nil for one without a name.
   package let client: String?
   /// Of an endless score: what is asked of it while it sounds.
   let performance: Performance?
@@ -23,7 +26,7 @@ package final class Timeline: Sendable {
   private let memory: TimelineMemory
   private let phaseValue = Atomic<UInt8>(Phase.opening.rawValue)
   private let cancelled = Atomic<Bool>(false)
-  private let transient = Atomic<Bool>(false)
+  private let uncacheable = Atomic<Bool>(false)
   private let details = Mutex(Details())
   private let wake = DispatchSemaphore(value: 0)
 
@@ -75,6 +78,7 @@ package final class Timeline: Sendable {
   }
 
   package var phase: Phase { Phase(rawValue: phaseValue.load(ordering: .acquiring))! }
+  package var isOpening: Bool { phase == .opening }
   /// Packets published so far.
   package var packetCount: Int { publishedCount.load(ordering: .acquiring) }
   var track: TrackDetails? { details.withLock { $0.track } }
@@ -163,12 +167,12 @@ extension Timeline {
     phaseValue.store(phase.rawValue, ordering: .releasing)
   }
 
-  /// Every packet of a complete timeline, in order. For its producer alone, and not of a transient one, whose
+  /// Every packet of a complete timeline, in order. For its producer alone, and not of an uncacheable one, whose
   /// segments the pacer frees.
   func forEachPacket(
     _ body: (UnsafeRawBufferPointer) throws(ErrorReport) -> Void
   ) throws(ErrorReport) {
-    precondition(phase == .complete && !isTransient)
+    precondition(phase == .complete && !isUncacheable)
     var segment = head
     var offset = PacketSegment.firstPacketOffset
     for _ in 0..<packetCount {
@@ -193,8 +197,8 @@ extension Timeline {
   func rest(milliseconds: Int) { _ = wake.wait(timeout: .now() + .milliseconds(milliseconds)) }
 
   /// The timeline will not be kept in the cache: what every session has played is freed.
-  package func becomeTransient() { transient.store(true, ordering: .relaxed) }
-  var isTransient: Bool { transient.load(ordering: .relaxed) }
+  package func markUncacheable() { uncacheable.store(true, ordering: .relaxed) }
+  var isUncacheable: Bool { uncacheable.load(ordering: .relaxed) }
 }
 
 // MARK: - The pacer's side

@@ -99,7 +99,7 @@ package final class TimelineStore: Sendable {
       guard let index = state.entries[family]?.firstIndex(where: { $0.timeline === timeline }) else { return }
       state.entries[family]![index].readers -= 1
       guard state.entries[family]![index].readers == 0 else { return }
-      if state.entries[family]![index].isStale || timeline.phase != .complete || timeline.isTransient
+      if state.entries[family]![index].isStale || timeline.phase != .complete || timeline.isUncacheable
         || timeline.failure != nil
       {
         timeline.cancel()

@@ -1,5 +1,6 @@
 import Crypto
 import Glibc
+import ServiceSupport
 import WireProtocol
 
 #if canImport(FoundationEssentials)

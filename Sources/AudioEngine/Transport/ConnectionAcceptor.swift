@@ -1,7 +1,7 @@
 import Glibc
 import Logging
+import ServiceSupport
 import Synchronization
-import WireProtocol
 
 /// Takes the connections of a listening socket until it is told to stop, whatever goes wrong in between: an engine
 /// that takes none plays to nobody.

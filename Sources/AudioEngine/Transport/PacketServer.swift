@@ -1,6 +1,7 @@
 import CLinux
 import Glibc
 import Logging
+import ServiceSupport
 import Synchronization
 import WireProtocol
 

@@ -16,7 +16,9 @@ struct ArtworkRoutes {
   private func response(to request: Request, url: String, for client: ClientID) async throws -> Response {
     let picture = try await store.picture(of: url, for: client)
     var headers = HTTPFields()
-    for (name, value) in ArtworkDoor.headers(contentType: picture.contentType, entityTag: picture.entityTag) {
+    for (name, value) in ArtworkEndpoint.headers(
+      contentType: picture.contentType, entityTag: picture.entityTag)
+    {
       headers[HTTPField.Name(name)!] = value
     }
     guard request.headers[.ifNoneMatch] != picture.entityTag else {

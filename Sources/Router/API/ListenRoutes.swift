@@ -1,8 +1,8 @@
 import HTTPTypes
 import Hummingbird
 import NIOCore
+import OggOpus
 import ServiceLifecycle
-import WireProtocol
 
 /// `GET /listen/ID.ogg` for players, and what `GET /ws` answers where no WebSocket comes of it.
 struct ListenRoutes {
@@ -26,7 +26,7 @@ struct ListenRoutes {
         webSocket: request.uri.string,
         subprotocols: request.headers[values: .secWebSocketProtocol], grant: context.grant)
       try await plane { plane in try plane.checkRoom(for: listen) }
-      throw Refusal(
+      throw RequestError(
         .invalidCommand, "/ws is a WebSocket, and the request is not a valid upgrade to version 13",
         hint: "connect with a WebSocket client", status: 426)
     }

@@ -1,6 +1,6 @@
 import HTTPTypes
 import Hummingbird
-import WireProtocol
+import ServiceSupport
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials

@@ -1,5 +1,6 @@
 import HTTPTypes
 import Hummingbird
+import ServiceSupport
 import WireProtocol
 
 /// `GET /health`, `/ready` and `/metrics`, for those who run the Router.

@@ -20,8 +20,7 @@ struct OtherMethodMiddleware: RouterMiddleware {
     guard !allowed.isEmpty else { return try await next(request, context) }
     let list = allowed.joined(separator: ", ")
     let message = "\(request.uri.path.shortened) has no \(request.method.rawValue)"
-    var response = DoorMiddleware.response(
-      for: Refusal(.methodNotAllowed, message, hint: "it has \(list)"))
+    var response = Response(RequestError(.methodNotAllowed, message, hint: "it has \(list)"))
     response.headers[.allow] = list
     return response
   }

@@ -1,3 +1,4 @@
+import ServiceSupport
 import WireProtocol
 
 /// What `/metrics` tells of the Router.

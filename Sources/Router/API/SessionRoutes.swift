@@ -91,12 +91,12 @@ struct SessionRoutes {
     return bytes.readableBytes == 0 ? Array("{}".utf8) : Array(bytes.readableBytesView)
   }
 
-  private func numbers(in uri: URI) throws(Refusal) -> [String: Int] {
+  private func numbers(in uri: URI) throws(RequestError) -> [String: Int] {
     var numbers: [String: Int] = [:]
     for name in ["offset", "limit"] {
       guard let text = uri.queryParameters.get(name) else { continue }
       guard let number = Int(text) else {
-        throw Refusal(.invalidCommand, "\(name) is \(text.quoted), not a whole number")
+        throw RequestError(.invalidCommand, "\(name) is \(text.quoted), not a whole number")
       }
       numbers[name] = number
     }

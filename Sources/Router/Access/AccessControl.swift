@@ -1,5 +1,3 @@
-import WireProtocol
-
 /// Who may come in: what a token or a ticket grants, and what nobody's does.
 package struct AccessControl: Sendable {
   /// What a client has shown.
@@ -48,14 +46,14 @@ package struct AccessControl: Sendable {
   /// - Throws: `unauthorized`.
   package func grant(
     for credentials: Credentials, takingTicket: Bool = true, now: Int64 = Grant.nowMilliseconds
-  ) throws(Refusal) -> Grant {
+  ) throws(RequestError) -> Grant {
     if let ticket = credentials.ticket { return try tickets.grant(of: ticket, taking: takingTicket) }
     var grant = try clientGrant(for: credentials, now: now)
     grant.limitFactor = min(grant.limitFactor * limitFactor, RouterLimits.limitFactorRange.upperBound)
     return grant
   }
 
-  private func clientGrant(for credentials: Credentials, now: Int64) throws(Refusal) -> Grant {
+  private func clientGrant(for credentials: Credentials, now: Int64) throws(RequestError) -> Grant {
     // Without keys a token cannot be judged, and there is nothing that it could add.
     guard let verifier else { return .everything(from: credentials.address) }
     guard let token = try Self.token(in: credentials.authorization, isNeeded: !isAnonymousAllowed) else {
@@ -67,11 +65,11 @@ package struct AccessControl: Sendable {
   }
 
   /// The token of `Authorization: Bearer TOKEN` (RFC 6750, 2.1).
-  private static func token(in header: String?, isNeeded: Bool) throws(Refusal) -> Substring? {
+  private static func token(in header: String?, isNeeded: Bool) throws(RequestError) -> Substring? {
     let words = (header ?? "").split(separator: " ", maxSplits: 1)
     if words.count == 2, words[0].lowercased() == "bearer" { return words[1] }
     guard isNeeded else { return nil }
-    throw Refusal(
+    throw RequestError(
       .unauthorized, header == nil ? "a token is needed" : "the header Authorization has no Bearer token",
       hint: "send Authorization: Bearer TOKEN; docs/permissions.md tells how to get one")
   }

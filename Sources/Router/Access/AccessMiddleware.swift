@@ -1,6 +1,7 @@
 import HTTPTypes
 import Hummingbird
 import Logging
+import ServiceSupport
 import WireProtocol
 
 /// Before every route but the web page's: who asks, and whether that one may (`RouteAccess`).
@@ -8,7 +9,7 @@ struct AccessMiddleware: RouterMiddleware {
   typealias Context = RouterRequestContext
 
   let access: AccessControl
-  let plane: DataPlaneHandle
+  let budgets: LoopHandle<ClientBudgets>
   let logger: Logger
 
   func handle(
@@ -29,11 +30,11 @@ struct AccessMiddleware: RouterMiddleware {
     let grant = context.grant
     let address = context.channel.remoteAddress?.ipAddress
     do {
-      let seconds = try await plane { plane in
+      let seconds = try await budgets { budgets in
         if grant.client != ClientID(subject: nil, address: address) {
-          plane.budgets.giveBackRequest(of: address)
+          budgets.giveBackRequest(of: address)
         }
-        return try plane.budgets.reserve(1, for: grant)
+        return try budgets.reserve(1, for: grant)
       }
       if seconds > 0 { try await Task.sleep(for: .seconds(seconds)) }
     } catch {
@@ -63,7 +64,7 @@ struct AccessMiddleware: RouterMiddleware {
       return grant
     case nil:
       logger.error("the route \(request.method.rawValue) \(path) is refused: RouteAccess does not have it")
-      throw Refusal(
+      throw RequestError(
         .forbidden, "nobody may use \(request.method.rawValue) \(path)", hint: "the fault is ours")
     }
   }

@@ -1,7 +1,7 @@
 import Hummingbird
 import WireProtocol
 
-/// `GET /api/v1/me`: what the asker may do. `POST /api/v1/tickets`: a ticket for one connection.
+/// `GET /api/v1/me`: what the requester may do. `POST /api/v1/tickets`: a ticket for one connection.
 struct AccessRoutes {
   let access: AccessControl
 
@@ -22,7 +22,7 @@ struct AccessRoutes {
     }
     let scope = wish.scope ?? Scope.listen.rawValue
     guard let scope = Scope(rawValue: scope), scope <= .control else {
-      throw Refusal(
+      throw RequestError(
         .invalidCommand, "a ticket has the scope listen or control, not \(scope.quoted)")
     }
     let ticket = try access.tickets.issue(to: holder, session: wish.session, scope: scope)

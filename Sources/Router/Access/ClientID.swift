@@ -1,4 +1,4 @@
-import WireProtocol
+import ServiceSupport
 
 /// Whom something is accounted to: equal for all connections of one client. Who has a token is known by its subject,
 /// who has none by the address.

@@ -62,19 +62,19 @@ package struct Grant: Sendable, Hashable {
   /// - Throws: `forbidden`, or `unauthorized` where the grant is over.
   package func require(
     _ scope: Scope, _ session: SessionID? = nil, now: Int64 = Self.nowMilliseconds
-  ) throws(Refusal) {
+  ) throws(RequestError) {
     guard !isExpired(now: now) else {
-      throw Refusal(.unauthorized, "the token has expired", hint: "use a new one")
+      throw RequestError(.unauthorized, "the token has expired", hint: "use a new one")
     }
     guard let own = self.scope, own >= scope else {
-      throw Refusal(
+      throw RequestError(
         .forbidden,
         "this needs the scope \(scope.rawValue), and the token has \(self.scope?.rawValue ?? "none")",
         hint: "use a token with that scope")
     }
     guard let session, !matches(session) else { return }
     let names = sessions.prefix(5).map(\.text).joined(separator: ", ")
-    throw Refusal(
+    throw RequestError(
       .forbidden,
       "the token is for the session \(names)\(sessions.count > 5 ? ", …" : ""), not for \(session)",
       hint: "use a token for that session")

@@ -1,5 +1,5 @@
 import Glibc
-import WireProtocol
+import ServiceSupport
 
 /// Small files that hold keys.
 package enum KeyFile {

@@ -1,6 +1,5 @@
 import HTTPTypes
 import Hummingbird
-import WireProtocol
 
 /// What each route asks of those who come. A route that is not in the table is refused to everyone: who adds
 /// one has to say whose it is.

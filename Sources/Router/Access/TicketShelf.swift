@@ -25,12 +25,12 @@ struct TicketShelf {
   /// Where all is full, the oldest ticket of the client that holds most goes.
   ///
   /// - Throws: `overloaded` where its client holds as many as it may.
-  mutating func add(_ ticket: Ticket, named name: String, now: NIODeadline) throws(Refusal) {
+  mutating func add(_ ticket: Ticket, named name: String, now: NIODeadline) throws(RequestError) {
     forgetExpired(now: now)
     let client = ticket.grant.client
     let count = shares[client]?.count ?? 0
     guard count < RouterLimits.maximumTicketsPerClient * ticket.grant.limitFactor else {
-      throw Refusal(
+      throw RequestError(
         .overloaded, "\(count) tickets of this client wait to be used",
         hint: "each is good for \(RouterLimits.ticketSeconds) s; ask again when some are used or over")
     }

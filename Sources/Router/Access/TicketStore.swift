@@ -14,14 +14,14 @@ package final class TicketStore: Sendable {
   /// - Throws: `forbidden` beyond what the holder has, `overloaded` where too many of its client wait to be used.
   package func issue(
     to holder: Grant, session: SessionID, scope: Scope, now: NIODeadline = .now()
-  ) throws(Refusal) -> String {
+  ) throws(RequestError) -> String {
     try holder.require(scope, session)
     var grant = holder
     grant.sessions = [SessionPattern(session)]
     grant.scope = scope
     let ticket = TicketShelf.Ticket(grant: grant, expires: now + .seconds(RouterLimits.ticketSeconds))
     let name = KeyFile.randomHex(byteCount: 32)
-    try tickets.withLock { tickets throws(Refusal) in try tickets.add(ticket, named: name, now: now) }
+    try tickets.withLock { tickets throws(RequestError) in try tickets.add(ticket, named: name, now: now) }
     return name
   }
 
@@ -31,10 +31,10 @@ package final class TicketStore: Sendable {
   /// - Throws: `unauthorized` where there is no such ticket any more.
   package func grant(
     of name: String, taking: Bool = true, now: NIODeadline = .now()
-  ) throws(Refusal) -> Grant {
+  ) throws(RequestError) -> Grant {
     let ticket = tickets.withLock { taking ? $0.remove(name) : $0[name] }
     guard let ticket, ticket.expires > now, !ticket.grant.isExpired() else {
-      throw Refusal(
+      throw RequestError(
         .unauthorized,
         "the ticket was used already, is over \(RouterLimits.ticketSeconds) s old or was never given",
         hint: "POST /api/v1/tickets gives another, for one connection")

@@ -1,6 +1,5 @@
 import ArgumentParser
 import JWTKit
-import WireProtocol
 
 /// `Router token …`: makes tokens, and the keys they are made with (`docs/permissions.md`).
 package struct TokenCommand: AsyncParsableCommand {

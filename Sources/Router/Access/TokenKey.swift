@@ -1,5 +1,4 @@
 import JWTKit
-import WireProtocol
 
 /// What tokens are signed or verified with, read from a file.
 package enum TokenKey: Sendable {

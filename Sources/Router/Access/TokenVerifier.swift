@@ -28,7 +28,7 @@ package struct TokenVerifier: Sendable {
   /// - Throws: `unauthorized`, saying what is wrong with the token and never repeating it.
   package func grant(
     for token: some StringProtocol, now: Int64 = Grant.nowMilliseconds
-  ) throws(Refusal) -> Grant {
+  ) throws(RequestError) -> Grant {
     let bytes = Array(token.utf8)
     guard bytes.count <= RouterLimits.maximumTokenByteCount else {
       throw Self.refusal(
@@ -47,7 +47,7 @@ package struct TokenVerifier: Sendable {
   }
 
   /// Before any claim is looked at.
-  private func checkSignature(_ token: [UInt8]) throws(Refusal) {
+  private func checkSignature(_ token: [UInt8]) throws(RequestError) {
     guard let parsed = try? parser.parse(token, as: AnyClaims.self),
       let end = token.lastIndex(of: UInt8(ascii: "."))
     else { throw Self.refusal("is no JSON Web Token", hint: "send it whole, as it was given") }
@@ -64,7 +64,7 @@ package struct TokenVerifier: Sendable {
     }
   }
 
-  private static func grant(_ claims: TokenClaims, now: Int64) throws(Refusal) -> Grant {
+  private static func grant(_ claims: TokenClaims, now: Int64) throws(RequestError) -> Grant {
     let expiry = try expiry(claims, now: now)
     if let begin = claims.notBefore, begin * 1_000 > Double(now) {
       throw refusal("is not valid yet", hint: "wait until its nbf, or set the clock")
@@ -96,7 +96,7 @@ package struct TokenVerifier: Sendable {
     return grant
   }
 
-  private static func limitFactor(_ claims: TokenClaims, _ scope: Scope) throws(Refusal) -> Int {
+  private static func limitFactor(_ claims: TokenClaims, _ scope: Scope) throws(RequestError) -> Int {
     let usual = scope == .admin ? RouterLimits.adminLimitFactor : 1
     guard let claimed = claims.limits else { return usual }
     let range = RouterLimits.limitFactorRange
@@ -106,7 +106,7 @@ package struct TokenVerifier: Sendable {
     return max(usual, factor)
   }
 
-  private static func expiry(_ claims: TokenClaims, now: Int64) throws(Refusal) -> Int64 {
+  private static func expiry(_ claims: TokenClaims, now: Int64) throws(RequestError) -> Int64 {
     guard let seconds = claims.expiresAt else { throw refusal("never expires, and has to: it has no exp") }
     // Past the year 9999, which is as good as never.
     guard (0...253_402_300_799).contains(seconds) else { throw refusal("has an exp that is no time") }
@@ -117,8 +117,8 @@ package struct TokenVerifier: Sendable {
     return milliseconds
   }
 
-  private static func refusal(_ what: String, hint: String? = nil) -> Refusal {
-    Refusal(.unauthorized, "the token \(what)", hint: hint ?? "get another one, see docs/permissions.md")
+  private static func refusal(_ what: String, hint: String? = nil) -> RequestError {
+    RequestError(.unauthorized, "the token \(what)", hint: hint ?? "get another one, see docs/permissions.md")
   }
 
   /// Any object: what a token says before its signature was checked.

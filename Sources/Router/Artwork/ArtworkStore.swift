@@ -22,7 +22,7 @@ actor ArtworkStore {
       limit: RouterLimits.maximumPicturesLoading, perClient: RouterLimits.picturesLoadingPerClient,
       waitingPerClient: RouterLimits.picturesWaitingPerClient),
     waitSeconds: RouterLimits.pictureWaitSeconds,
-    refusal: Refusal(
+    refusal: RequestError(
       .workersExhausted,
       "\(RouterLimits.picturesLoadingPerClient) pictures are being loaded for you, and others wait already",
       hint: "try again"))
@@ -74,7 +74,7 @@ actor ArtworkStore {
   private nonisolated func load(_ url: String) async throws -> Picture {
     let first = try await piece(of: url, from: 0)
     guard first.byteCount <= RouterLimits.keptPictureByteCount else {
-      throw Refusal(.sourceTooLarge, "the cover of \(url) has \(first.byteCount) bytes")
+      throw RequestError(.sourceTooLarge, "the cover of \(url) has \(first.byteCount) bytes")
     }
     var bytes = ByteBuffer()
     bytes.reserveCapacity(first.byteCount)
@@ -82,7 +82,8 @@ actor ArtworkStore {
     while bytes.readableBytes < first.byteCount {
       let next = try await piece(of: url, from: bytes.readableBytes)
       guard next.entityTag == first.entityTag, next.offset == bytes.readableBytes, !next.data.isEmpty else {
-        throw Refusal(.sourceUnreachable, "the cover of \(url) changed while it was read", hint: "try again")
+        throw RequestError(
+          .sourceUnreachable, "the cover of \(url) changed while it was read", hint: "try again")
       }
       bytes.writeBytes(next.data)
     }
@@ -93,7 +94,7 @@ actor ArtworkStore {
     let answer = try await plane.ask(
       ClientCommand(.engine(.artwork(url: url, offset: offset))), for: .router)
     guard case .event(let event) = answer, case .artwork(let piece) = event.body else {
-      throw Refusal(.internal, "the engine did not answer with a picture")
+      throw RequestError(.internal, "the engine did not answer with a picture")
     }
     return piece
   }

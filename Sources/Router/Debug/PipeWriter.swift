@@ -1,7 +1,7 @@
 import Glibc
 import NIOCore
+import ServiceSupport
 import Synchronization
-import WireProtocol
 
 /// Writes to a pipe whose reader may be slow, or gone.
 final class PipeWriter: Sendable {

@@ -3,7 +3,9 @@ import Glibc
 import Logging
 import NIOCore
 import NIOPosix
+import OggOpus
 import ServiceLifecycle
+import ServiceSupport
 import Synchronization
 import WireProtocol
 
@@ -101,7 +103,7 @@ private final class SessionEar: EngineLinkDelegate {
     }
   }
 
-  func start() throws(Refusal) {
+  func start() throws(RequestError) {
     _ = try store.add(listener)
     link.start()
     tick()

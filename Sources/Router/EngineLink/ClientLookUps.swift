@@ -1,6 +1,5 @@
 import Collections
 import NIOCore
-import WireProtocol
 
 /// What clients have the engine look up: a few at a time of each, so that nobody waits behind hundreds of another's.
 /// Confined to the data plane's loop.

@@ -1,6 +1,7 @@
 import Logging
 import NIOCore
 import NIOPosix
+import ServiceSupport
 import WireProtocol
 
 #if canImport(FoundationEssentials)
@@ -72,14 +73,14 @@ final class EngineLink {
   }
 
   /// Writes one command.
-  func send(_ command: EngineCommand) throws(Refusal) {
+  func send(_ command: EngineCommand) throws(RequestError) {
     guard case .established(let channel) = state else {
-      throw Refusal(
+      throw RequestError(
         .engineUnavailable, status.message ?? "no engine is connected",
         hint: "the Router keeps trying; GET /ready says when it is back")
     }
     guard channel.isWritable else {
-      throw Refusal(.engineUnavailable, "the engine does not read its commands", hint: "try again")
+      throw RequestError(.engineUnavailable, "the engine does not read its commands", hint: "try again")
     }
     channel.writeAndFlush(ByteBuffer(bytes: command.encodedLine()), promise: nil)
   }

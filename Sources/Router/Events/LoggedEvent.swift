@@ -1,5 +1,3 @@
-import WireProtocol
-
 /// An event as it is on disk.
 package struct LoggedEvent: Sendable, Equatable {
   /// Counts the events of its repository from 1 on.

@@ -1,5 +1,3 @@
-import WireProtocol
-
 /// `push`: commits came to a branch, or a branch or tag came or went.
 struct PushSubject: GitHubSubject {
   private var ref: String

@@ -1,3 +1,4 @@
+import ServiceSupport
 import Synchronization
 import WireProtocol
 
@@ -27,7 +28,7 @@ package final class DeliveryLimiter: Sendable {
   /// - Throws: `rate_limited`, with the seconds until the next may come.
   package func take(
     _ repository: SessionID, now: UInt64 = MonotonicClock.nowNanoseconds
-  ) throws(Refusal) {
+  ) throws(RequestError) {
     let wait = repositories.withLock { $0.take(repository, now: now) }
     guard wait > 0 else { return }
     throw Self.refusal(
@@ -39,7 +40,7 @@ package final class DeliveryLimiter: Sendable {
   ///
   /// - Parameter now: `MonotonicClock.nowNanoseconds`.
   /// - Throws: as for deliveries.
-  package func takeTest(of grant: Grant, now: UInt64 = MonotonicClock.nowNanoseconds) throws(Refusal) {
+  package func takeTest(of grant: Grant, now: UInt64 = MonotonicClock.nowNanoseconds) throws(RequestError) {
     let factor = grant.limitFactor
     let wait = clients.withLock { $0.take(grant.client, factor: factor, now: now) }
     guard wait > 0 else { return }
@@ -49,8 +50,8 @@ package final class DeliveryLimiter: Sendable {
       hint: "send this one again later", wait)
   }
 
-  private static func refusal(_ message: String, hint: String, _ waitSeconds: Double) -> Refusal {
-    var refusal = Refusal(.rateLimited, message, hint: hint)
+  private static func refusal(_ message: String, hint: String, _ waitSeconds: Double) -> RequestError {
+    var refusal = RequestError(.rateLimited, message, hint: hint)
     refusal.retryAfterSeconds = Int(waitSeconds.rounded(.up))
     return refusal
   }

@@ -25,7 +25,7 @@ package struct GitHubDelivery: Sendable, Equatable {
   /// Reads the headers.
   ///
   /// - Throws: `unauthorized` without a signature, `invalid_command` naming the header that is wrong.
-  init(_ headers: HTTPFields) throws(Refusal) {
+  init(_ headers: HTTPFields) throws(RequestError) {
     signature = try Self.signature(headers)
     id = try Self.text(
       .gitHubDelivery, in: headers, limit: RouterLimits.maximumDeliveryIDLength,
@@ -36,9 +36,9 @@ package struct GitHubDelivery: Sendable, Equatable {
     encoding = try Self.encoding(headers[.contentType])
   }
 
-  static func signature(_ headers: HTTPFields) throws(Refusal) -> String {
+  static func signature(_ headers: HTTPFields) throws(RequestError) -> String {
     guard let signature = headers[.hubSignature] else {
-      throw Refusal(
+      throw RequestError(
         .unauthorized, "there is no X-Hub-Signature-256",
         hint: "give the webhook the secret that this Router has; X-Hub-Signature is not looked at")
     }
@@ -47,25 +47,25 @@ package struct GitHubDelivery: Sendable, Equatable {
 
   private static func text(
     _ name: HTTPField.Name, in headers: HTTPFields, limit: Int, allowed: (Unicode.Scalar) -> Bool
-  ) throws(Refusal) -> String {
+  ) throws(RequestError) -> String {
     guard let text = headers[name] else {
-      throw Refusal(.invalidCommand, "there is no \(name.rawName)", hint: "GitHub sends it")
+      throw RequestError(.invalidCommand, "there is no \(name.rawName)", hint: "GitHub sends it")
     }
     guard !text.isEmpty, text.utf8.count <= limit, text.unicodeScalars.allSatisfy(allowed) else {
-      throw Refusal(
+      throw RequestError(
         .invalidCommand,
         "\(name.rawName) is \(text.quoted), which GitHub does not send")
     }
     return text
   }
 
-  private static func encoding(_ contentType: String?) throws(Refusal) -> Encoding {
+  private static func encoding(_ contentType: String?) throws(RequestError) -> Encoding {
     let type = contentType?.prefix { $0 != ";" }.lowercased().filter { $0 != " " }
     switch type {
     case "application/json": return .json
     case "application/x-www-form-urlencoded": return .form
     default:
-      throw Refusal(
+      throw RequestError(
         .invalidCommand, "the Content-Type is \((contentType ?? "none").quoted)",
         hint: "application/json or application/x-www-form-urlencoded", status: 415)
     }

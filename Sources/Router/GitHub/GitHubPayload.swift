@@ -21,7 +21,7 @@ package struct GitHubPayload {
   package static func event(
     _ kind: RepositoryEvent.Kind, deliveryID: String, json: [UInt8], receivedMilliseconds: Int,
     allowsNames: Bool = false
-  ) throws(Refusal) -> RepositoryEvent {
+  ) throws(RequestError) -> RepositoryEvent {
     do {
       let (envelope, subject) = try decode(kind, json)
       var event = RepositoryEvent(
@@ -31,7 +31,7 @@ package struct GitHubPayload {
         sender: envelope.sender ?? nobody, title: "", receivedMilliseconds: receivedMilliseconds)
       subject.describe(&event)
       return event.bounded()
-    } catch let refusal as Refusal {
+    } catch let refusal as RequestError {
       throw refusal
     } catch {
       throw refusal(error)
@@ -60,7 +60,7 @@ package struct GitHubPayload {
       return (payload.envelope, payload.subject)
     }
     guard let subject = subjects[kind] else {
-      throw Refusal(.invalidCommand, "GitHub delivers no \(kind.rawValue)")
+      throw RequestError(.invalidCommand, "GitHub delivers no \(kind.rawValue)")
     }
     return try parts(subject)
   }
@@ -77,10 +77,10 @@ package struct GitHubPayload {
 
   // MARK: What is wrong
 
-  private static func refusal(_ error: any Error) -> Refusal {
+  private static func refusal(_ error: any Error) -> RequestError {
     switch error {
     case let report as ErrorReport:
-      return Refusal(report, status: report.code == .invalidJSON ? nil : 422)
+      return RequestError(report, status: report.code == .invalidJSON ? nil : 422)
     case DecodingError.keyNotFound(let key, let context):
       return wrong(context.codingPath + [key], "is missing")
     case DecodingError.valueNotFound(_, let context): return wrong(context.codingPath, "is null")
@@ -88,13 +88,14 @@ package struct GitHubPayload {
       return wrong(context.codingPath, "is of the wrong kind")
     case DecodingError.dataCorrupted(let context) where !context.codingPath.isEmpty:
       return wrong(context.codingPath, context.debugDescription)
-    default: return Refusal(.invalidJSON, "the payload is not a JSON object", hint: "send what GitHub sends")
+    default:
+      return RequestError(.invalidJSON, "the payload is not a JSON object", hint: "send what GitHub sends")
     }
   }
 
-  private static func wrong(_ path: [any CodingKey], _ what: String) -> Refusal {
+  private static func wrong(_ path: [any CodingKey], _ what: String) -> RequestError {
     let name = path.map(\.stringValue).joined(separator: ".")
-    return Refusal(
+    return RequestError(
       .invalidCommand, "the payload's field \(name) \(what)", hint: "send what GitHub sends", status: 422)
   }
 }
@@ -156,7 +157,7 @@ struct GitHubEnvelope: Decodable {
     }
 
     /// - Throws: where the ID cannot name a session.
-    func sessionID(allowsNames: Bool) throws(Refusal) -> SessionID {
+    func sessionID(allowsNames: Bool) throws(RequestError) -> SessionID {
       switch id {
       case .number(let number) where number > 0:
         if let id = try? SessionID(String(number)) { return id }
@@ -164,7 +165,7 @@ struct GitHubEnvelope: Decodable {
         if let id = try? SessionID(name) { return id }
       default: break
       }
-      throw Refusal(
+      throw RequestError(
         .invalidCommand, "the payload's field repository.id is not a number from 1 on",
         hint: "send what GitHub sends", status: 422)
     }

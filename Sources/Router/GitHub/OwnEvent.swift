@@ -20,14 +20,14 @@ package struct OwnEvent: Decodable {
   /// - Throws: `invalid_json`, `line_too_long`, or `invalid_command` (422) naming the field that is wrong.
   package static func read(_ json: [UInt8]) throws -> OwnEvent {
     guard json.count <= RouterLimits.ownEventByteCount else {
-      throw Refusal(.lineTooLong, "the event has over \(RouterLimits.ownEventByteCount) bytes")
+      throw RequestError(.lineTooLong, "the event has over \(RouterLimits.ownEventByteCount) bytes")
     }
     do {
       return try JSON.decode(OwnEvent.self, fromOutside: json)
     } catch {
       var report = ErrorReport(decoding: error)
       if report.code == .invalidCommand { report.hint = hint }
-      throw Refusal(report, status: report.code == .invalidCommand ? 422 : nil)
+      throw RequestError(report, status: report.code == .invalidCommand ? 422 : nil)
     }
   }
 

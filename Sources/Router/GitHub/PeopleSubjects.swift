@@ -1,5 +1,3 @@
-import WireProtocol
-
 /// What issues and their comments have in common.
 struct Issue: Decodable {
   var title: String

@@ -1,5 +1,3 @@
-import WireProtocol
-
 /// How a check, a workflow or a deployment stands.
 private func outcome(status: String?, conclusion: String?) -> RepositoryEvent.Outcome {
   guard status == nil || status == "completed" else { return .pending }

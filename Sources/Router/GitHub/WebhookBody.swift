@@ -1,7 +1,6 @@
 import Hummingbird
 import NIOCore
 import Synchronization
-import WireProtocol
 
 /// Reads deliveries' bodies: each within GitHub's cap and as fast as one that is meant comes, and all together within
 /// what strangers may have us hold.
@@ -100,27 +99,27 @@ final class WebhookBodies: Sendable {
     while ContinuousClock.now + pace < deadline {
       try await Task.sleep(for: pace)
       guard state.withLock({ $0.ledger.keepsPace(number) }) else {
-        throw Refusal(
+        throw RequestError(
           .invalidCommand,
           "under \(RouterLimits.webhookPaceByteCount) bytes of the payload came in \(RouterLimits.webhookPaceSeconds) s",
           hint: "send it again, and all of it at once", status: 408)
       }
     }
     try await Task.sleep(until: deadline)
-    throw Refusal(
+    throw RequestError(
       .invalidCommand, "the payload did not come in \(RouterLimits.webhookAnswerSeconds) s",
       hint: "send it again", status: 408)
   }
 
-  private static func check(_ byteCount: Int) throws(Refusal) {
+  private static func check(_ byteCount: Int) throws(RequestError) {
     guard byteCount <= RouterLimits.webhookByteCount else {
-      throw Refusal(
+      throw RequestError(
         .lineTooLong, "the payload has over \(RouterLimits.webhookByteCount) bytes, GitHub's own cap")
     }
   }
 
-  private static var noRoom: Refusal {
-    Refusal(
+  private static var noRoom: RequestError {
+    RequestError(
       .overloaded,
       "deliveries of \(RouterLimits.webhookAddressByteCount) bytes from one address, or of "
         + "\(RouterLimits.webhookBodiesByteCount) in all, are being read, and this one gave way",

@@ -1,4 +1,5 @@
 import Logging
+import ServiceSupport
 import WireProtocol
 
 /// Takes deliveries: checks, reads, writes down and announces them. The same for GitHub's own and for tests.
@@ -25,7 +26,10 @@ struct WebhookReceiver: Sendable {
   }
 
   let log: EventLog
-  let repositories: Repositories
+  /// What a repository is called, `owner/name`; nil for one that nothing is known of.
+  let name: @Sendable (SessionID) -> String?
+  /// Told before the bus, with the repository that had to make room.
+  let onAppended: @Sendable (EventLog.Repository, _ forgotten: SessionID?) -> Void
   let bus: EventBus
   let statistics: RepositoryStatistics
   let limiter = DeliveryLimiter()
@@ -46,13 +50,13 @@ struct WebhookReceiver: Sendable {
   func receive(ownEvent body: [UInt8], signature: String, secret: WebhookSecret) async throws -> Answer {
     try await counted(RepositoryEvent.Kind.event.rawValue) {
       guard secret.isValid(signature, of: body) else {
-        throw Refusal(
+        throw RequestError(
           .unauthorized, "X-Hub-Signature-256 is not this body's",
           hint: "sign the body's bytes with HMAC-SHA256 and the secret that this Router has")
       }
       let own = try OwnEvent.read(body)
       let event = own.event(
-        named: repositories.repository(own.repositoryID)?.name,
+        named: name(own.repositoryID),
         receivedMilliseconds: Int(Grant.nowMilliseconds))
       try limiter.take(event.repositoryID)
       return try await take(event)
@@ -65,7 +69,7 @@ struct WebhookReceiver: Sendable {
       statistics.countDelivery(event, answer.name)
       return answer
     } catch {
-      let code = (error as? Refusal)?.report.code ?? .internal
+      let code = (error as? RequestError)?.report.code ?? .internal
       // Before its signature was checked it is a stranger's word.
       statistics.countDelivery(code == .unauthorized ? nil : event, code.rawValue)
       throw error
@@ -81,7 +85,7 @@ struct WebhookReceiver: Sendable {
   ) async throws -> Answer {
     // Before anything of it is read.
     guard secret.isValid(delivery.signature, of: body) else {
-      throw Refusal(
+      throw RequestError(
         .unauthorized, "X-Hub-Signature-256 is not this body's",
         hint: "give GitHub's webhook and this Router the same secret")
     }
@@ -99,16 +103,16 @@ struct WebhookReceiver: Sendable {
     switch try await append(event, tester) {
     case .duplicate: return .duplicate
     case .new(let logged, let repository, let forgotten):
-      repositories.happened(repository, forgotten: forgotten)
+      onAppended(repository, forgotten)
       bus.publish(logged, on: .gitHub(event.kind))
       return .queued(logged)
     }
   }
 
-  private func json(of delivery: GitHubDelivery, _ body: [UInt8]) throws(Refusal) -> [UInt8] {
+  private func json(of delivery: GitHubDelivery, _ body: [UInt8]) throws(RequestError) -> [UInt8] {
     guard delivery.encoding == .form else { return body }
     guard let json = FormBody.value(of: "payload", in: body) else {
-      throw Refusal(.invalidCommand, "the form has no field payload", hint: "send what GitHub sends")
+      throw RequestError(.invalidCommand, "the form has no field payload", hint: "send what GitHub sends")
     }
     return json
   }
@@ -116,14 +120,14 @@ struct WebhookReceiver: Sendable {
   private func append(_ event: RepositoryEvent, _ tester: Grant?) async throws -> EventLog.Appended {
     do {
       return try await log.append(event, testOf: tester)
-    } catch let refusal as Refusal {
+    } catch let refusal as RequestError {
       throw refusal
     } catch is CancellationError {
       throw CancellationError()
     } catch {
       logger.error(
         "a delivery cannot be written down: \(error)", metadata: ["session": "\(event.repositoryID)"])
-      throw Refusal(
+      throw RequestError(
         .overloaded, "the delivery cannot be written down",
         hint: "send it again later; the Router's log says why")
     }

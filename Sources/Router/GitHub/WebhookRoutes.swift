@@ -51,14 +51,14 @@ struct WebhookRoutes {
     to request: Request, from address: String?, _ read: (WebhookSecret) throws -> Take
   ) async throws -> WebhookReceiver.Answer {
     guard let secret else {
-      throw Refusal(
+      throw RequestError(
         .webhooksDisabled, "this Router has no secret to check deliveries with",
         hint: "start it with --github-secret-file, or ANTIPHON_GITHUB_SECRET in its environment")
     }
     let take: Take
     do {
       take = try read(secret)
-    } catch let refusal as Refusal {
+    } catch let refusal as RequestError {
       receiver.statistics.countDelivery(nil, refusal.report.code.rawValue)
       throw refusal
     }
@@ -72,7 +72,7 @@ struct WebhookRoutes {
   ) async throws -> WebhookBodies.Body {
     do {
       return try await bodies.read(request, from: address, until: deadline)
-    } catch let refusal as Refusal where refusal.report.code != .lineTooLong {
+    } catch let refusal as RequestError where refusal.report.code != .lineTooLong {
       receiver.statistics.countCutBody()
       throw refusal
     }
@@ -96,7 +96,7 @@ struct WebhookRoutes {
     let timer = Task {
       try? await Task.sleep(until: deadline)
       continuation.finish(
-        throwing: Refusal(
+        throwing: RequestError(
           .overloaded, "the delivery was not written down in \(RouterLimits.webhookAnswerSeconds) s",
           hint: "send it again later"))
     }

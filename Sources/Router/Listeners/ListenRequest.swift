@@ -16,14 +16,14 @@ package struct ListenRequest: Sendable, Equatable {
   ///   - target: the path and query of the request.
   ///   - subprotocols: the values of `Sec-WebSocket-Protocol`.
   ///   - grant: what the client may do.
-  package init(webSocket target: String, subprotocols: [String], grant: Grant) throws(Refusal) {
+  package init(webSocket target: String, subprotocols: [String], grant: Grant) throws(RequestError) {
     let uri = URI(target)
     guard let name = uri.queryParameters.get("session") else {
-      throw Refusal(
+      throw RequestError(
         .invalidCommand, "the query has no session", hint: "connect to /ws?session=ID")
     }
     guard let subprotocol = Subprotocol.choose(subprotocols) else {
-      throw Refusal(
+      throw RequestError(
         .invalidCommand, "none of the subprotocols \(subprotocols.joined(separator: ", ").quoted) is known",
         hint: "offer \(Subprotocol.allCases.map(\.rawValue).joined(separator: " or "))")
     }
@@ -35,28 +35,28 @@ package struct ListenRequest: Sendable, Equatable {
   /// - Parameters:
   ///   - file: the last part of the path.
   ///   - grant: what the client may do.
-  package init(file: String, target: String, grant: Grant) throws(Refusal) {
+  package init(file: String, target: String, grant: Grant) throws(RequestError) {
     let suffix = ".ogg"
     guard file.hasSuffix(suffix) else {
-      throw Refusal(
+      throw RequestError(
         .notFound, "there is no /listen/\(file.shortened)", hint: "use /listen/ID\(suffix)")
     }
     try self.init(
       name: String(file.dropLast(suffix.count)), uri: URI(target), subprotocol: .opus, grant: grant)
   }
 
-  private init(name: String, uri: URI, subprotocol: Subprotocol, grant: Grant) throws(Refusal) {
+  private init(name: String, uri: URI, subprotocol: Subprotocol, grant: Grant) throws(RequestError) {
     do {
       sessionID = try SessionID(name)
     } catch {
-      throw Refusal(error)
+      throw RequestError(error)
     }
     try grant.require(.listen, sessionID)
     self.grant = grant
     let range = RouterLimits.bufferMillisecondsRange
     if let text = uri.queryParameters.get("buffer_ms") {
       guard let milliseconds = Int(text), range.contains(milliseconds) else {
-        throw Refusal(
+        throw RequestError(
           .invalidCommand,
           "buffer_ms is \(text.quoted), not \(range.lowerBound) to \(range.upperBound)")
       }

@@ -1,5 +1,7 @@
 import Collections
 import NIOCore
+import OggOpus
+import ServiceSupport
 import WireProtocol
 
 /// One `/listen` player on the data plane's loop: a bounded row of packets that the HTTP side takes a page

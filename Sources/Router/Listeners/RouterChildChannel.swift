@@ -7,7 +7,7 @@ import NIOHTTP1
 import NIOHTTPTypes
 import NIOHTTPTypesHTTP1
 import NIOWebSocket
-import WireProtocol
+import ServiceSupport
 
 /// A client's connection: WebSocket where that is asked for and allowed, and otherwise HTTP exactly as
 /// Hummingbird's `HTTP1Channel` serves it. A refused upgrade goes on as a plain request, so that the
@@ -125,15 +125,15 @@ struct RouterChildChannel: ServerChildChannel, HTTPChannelHandler {
 
   /// What was admitted: upgrades that were not do not come so far.
   private static func request(_ admitted: NIOLoopBoundBox<ListenRequest?>) throws -> ListenRequest {
-    guard let request = admitted.value else { throw Refusal(.internal, "the upgrade was not admitted") }
+    guard let request = admitted.value else { throw RequestError(.internal, "the upgrade was not admitted") }
     return request
   }
 
   /// What `GET /ws` checks as a plain request is checked here before the upgrade. A ticket is used when
   /// nothing else is in the way: a refused request goes on to that route, which says why.
-  private func admit(_ head: HTTPRequestHead, address: String?) throws(Refusal) -> ListenRequest {
+  private func admit(_ head: HTTPRequestHead, address: String?) throws(RequestError) -> ListenRequest {
     guard head.uri.prefix(while: { $0 != "?" }) == "/ws" else {
-      throw Refusal(.notFound, "WebSockets are at /ws")
+      throw RequestError(.notFound, "WebSockets are at /ws")
     }
     do {
       try requestGuard.check(
@@ -142,7 +142,7 @@ struct RouterChildChannel: ServerChildChannel, HTTPChannelHandler {
           fetchSite: head.headers.first(name: "Sec-Fetch-Site"),
           referer: head.headers.first(name: "Referer"), effect: .change))
     } catch {
-      throw Refusal(error)
+      throw RequestError(error)
     }
     let credentials = AccessControl.Credentials(
       authorization: head.headers.first(name: "Authorization"),

@@ -1,16 +1,8 @@
 import NIOCore
 import NIOWebSocket
-import WireProtocol
 
 /// What a client sends goes as fast as its budgets allow. Past them it waits here, and past that the socket is not read.
 extension WebSocketListener {
-  /// What has become of what waits.
-  enum Advance {
-    /// Nothing waits, and the socket is read.
-    case free
-    case held(hasMoved: Bool)
-  }
-
   /// What it adds to what waits for its client.
   var waitingByteCount: Int { outlet.accountedByteCount + input.byteCount }
 
@@ -100,8 +92,7 @@ extension WebSocketListener {
     if !input.isHeld { advanceOrHold() }
   }
 
-  /// Carries out what waits, as far as the budgets go.
-  func advance() -> Advance {
+  func advance() -> PacedProgress {
     guard context != nil else {
       input.isHeld = false
       return .free

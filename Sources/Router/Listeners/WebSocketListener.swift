@@ -1,11 +1,11 @@
 import Logging
 import NIOCore
 import NIOWebSocket
-import WireProtocol
+import ServiceSupport
 
 /// One WebSocket: hears its session, commands it, answers pings, and says why it ends. Last in the
 /// pipeline; confined to the data plane's loop.
-final class WebSocketListener: ChannelInboundHandler, FrameOutletDelegate {
+final class WebSocketListener: ChannelInboundHandler, FrameOutletDelegate, PacedConnection {
   typealias InboundIn = WebSocketFrame
 
   let request: ListenRequest
@@ -13,6 +13,7 @@ final class WebSocketListener: ChannelInboundHandler, FrameOutletDelegate {
   let plane: DataPlane
   var budget: ConnectionBudget
   var input = WebSocketInput()
+  var client: ClientID { request.grant.client }
   var statistics: RouterStatistics { plane.statistics }
   private var session: RoutedSession?
   /// Whether it is one of its client's listeners, as it is until its channel is closed: what was written to it is

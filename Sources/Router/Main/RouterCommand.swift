@@ -2,6 +2,7 @@ import ArgumentParser
 import Logging
 import RouterCore
 import ServiceLifecycle
+import ServiceSupport
 import WireProtocol
 
 struct RouterCommand: AsyncParsableCommand {

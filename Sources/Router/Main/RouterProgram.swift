@@ -1,5 +1,6 @@
 import ArgumentParser
 import RouterCore
+import ServiceSupport
 import WireProtocol
 
 @main

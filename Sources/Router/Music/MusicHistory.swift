@@ -1,5 +1,3 @@
-import WireProtocol
-
 /// What a composer has to know of a repository's past.
 package struct MusicHistory: Codable, Sendable, Equatable {
   /// Events that became music.

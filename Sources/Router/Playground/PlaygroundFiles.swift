@@ -1,7 +1,7 @@
 import HTTPTypes
 import Hummingbird
 import Logging
-import WireProtocol
+import ServiceSupport
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials

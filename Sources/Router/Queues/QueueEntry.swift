@@ -37,13 +37,13 @@ package struct QueuedTrack: Codable, Sendable, Equatable {
   /// The track as it is kept: what is too long is cut, and what is no picture is left out.
   ///
   /// - Throws: `invalidSource` where the URL is none that can be played.
-  package func checked() throws(Refusal) -> QueuedTrack {
+  package func checked() throws(RequestError) -> QueuedTrack {
     guard url.utf8.count <= RouterLimits.maximumURLByteCount else {
-      throw Refusal(.invalidSource, "the URL has over \(RouterLimits.maximumURLByteCount) bytes")
+      throw RequestError(.invalidSource, "the URL has over \(RouterLimits.maximumURLByteCount) bytes")
     }
     let schemes = ["https:", "http:", "media:"]
     guard schemes.contains(where: { url.lowercased().hasPrefix($0) }) else {
-      throw Refusal(
+      throw RequestError(
         .invalidSource, "\(url.quoted) is not a URL that can be played",
         hint: "use https://…, http://… or media:folder/file")
     }

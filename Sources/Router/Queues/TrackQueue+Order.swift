@@ -6,7 +6,7 @@ extension TrackQueue {
   private static let rankStep: Int64 = 1 << 32
 
   /// Moves one that waits to another place among those that wait; beyond the end is the end.
-  package mutating func move(id: String, to position: Int) throws(Refusal) {
+  package mutating func move(id: String, to position: Int) throws(RequestError) {
     let index = try index(of: id)
     let target = min(position, waiting.count - 1)
     guard index != target else { return }
@@ -30,9 +30,9 @@ extension TrackQueue {
   }
 
   /// - Throws: `notFound` where none that waits has this name.
-  func index(of id: String) throws(Refusal) -> Int {
+  func index(of id: String) throws(RequestError) -> Int {
     if let index = waiting.firstIndex(where: { $0.entry.id == id }) { return index }
-    throw Refusal(
+    throw RequestError(
       .notFound, "no queue entry \(id.quoted) waits", hint: "queue lists those that do")
   }
 

@@ -115,10 +115,10 @@ package struct TrackQueue: Sendable {
   /// - Returns: the entries' names, and what is to be done.
   package mutating func add(
     _ tracks: [QueuedTrack], at place: Place = .end, isSessionIdle: Bool
-  ) throws(Refusal) -> (added: [String], action: Action?) {
+  ) throws(RequestError) -> (added: [String], action: Action?) {
     guard waiting.count + tracks.count <= RouterLimits.maximumQueueEntries else {
       let most = RouterLimits.maximumQueueEntries
-      throw Refusal(
+      throw RequestError(
         .queueFull,
         tracks.count == 1
           ? "the queue has \(most) tracks, the most it holds"
@@ -127,7 +127,7 @@ package struct TrackQueue: Sendable {
     }
     let byteCount = tracks.reduce(0) { $0 + $1.byteCount }
     guard self.byteCount + byteCount <= RouterLimits.queueByteCount else {
-      throw Refusal(
+      throw RequestError(
         .queueFull,
         "the queue and its history take \(self.byteCount) bytes of \(RouterLimits.queueByteCount): "
           + "there is no room for \(byteCount) more",
@@ -144,9 +144,9 @@ package struct TrackQueue: Sendable {
   }
 
   /// Takes one that waits out.
-  package mutating func remove(id: String) throws(Refusal) {
+  package mutating func remove(id: String) throws(RequestError) {
     guard current?.id != id else {
-      throw Refusal(.invalidState, "the queue entry \(id) plays now", hint: "use skip to end it")
+      throw RequestError(.invalidState, "the queue entry \(id) plays now", hint: "use skip to end it")
     }
     take(at: try index(of: id))
   }
@@ -190,16 +190,16 @@ package struct TrackQueue: Sendable {
   package mutating func nowPlaysNothing() { leaveCurrent(.skipped) }
 
   /// Ends what plays: the next track starts, or the session stops when there is none.
-  package mutating func skip(isSessionIdle: Bool) throws(Refusal) -> Action {
+  package mutating func skip(isSessionIdle: Bool) throws(RequestError) -> Action {
     if let next = advance(.skipped) { return .play(next) }
     guard !isSessionIdle else {
-      throw Refusal(.noSuchSession, "the session plays nothing and its queue is empty")
+      throw RequestError(.noSuchSession, "the session plays nothing and its queue is empty")
     }
     return .stop
   }
 
   /// Plays one that waits now; those before it go on waiting.
-  package mutating func skip(to id: String) throws(Refusal) -> Action {
+  package mutating func skip(to id: String) throws(RequestError) -> Action {
     let entry = take(at: try index(of: id))
     leaveCurrent(.skipped)
     current = entry
@@ -207,9 +207,9 @@ package struct TrackQueue: Sendable {
   }
 
   /// Plays again what played before; what plays now is the next.
-  package mutating func previous() throws(Refusal) -> Action {
+  package mutating func previous() throws(RequestError) -> Action {
     guard let entry = history.popLast() else {
-      throw Refusal(.notFound, "nothing has played before", hint: "history lists what has")
+      throw RequestError(.notFound, "nothing has played before", hint: "history lists what has")
     }
     historyByteCount -= entry.byteCount
     changes.append(.forgotten(number: lastPlayedNumber))

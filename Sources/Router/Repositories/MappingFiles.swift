@@ -1,5 +1,6 @@
 import Glibc
 import Logging
+import ServiceSupport
 import Synchronization
 import WireProtocol
 

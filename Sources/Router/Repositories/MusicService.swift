@@ -1,18 +1,21 @@
 import Glibc
 import Logging
+import ServiceSupport
 import WireProtocol
 
-/// Makes music of what was delivered: hears of it on the event bus, takes from the disk whatever has not become music,
-/// and publishes what it has made. What was not done when the Router died is done at the next start.
-struct MusicService: Sendable {
+/// Makes music of what was delivered and publishes it. Deliveries come on the event bus; the disk is asked at the start,
+/// so that what was not done when the Router died is done, and where something has not come on the bus.
+package struct MusicService: Sendable {
   private let log: EventLog
   private let repositories: Repositories
+  private static let subscriber = "music"
+
   private let bus: EventBus
   private let statistics: RepositoryStatistics
   private let logger: Logger
   private let deliveries: AsyncStream<LoggedEvent>
 
-  init(
+  package init(
     log: EventLog, repositories: Repositories, bus: EventBus, statistics: RepositoryStatistics, logger: Logger
   ) {
     self.log = log
@@ -21,14 +24,37 @@ struct MusicService: Sendable {
     self.statistics = statistics
     self.logger = logger
     // From the first on.
-    deliveries = bus.subscribe("music", to: EventTopic.everyGitHubEvent)
+    deliveries = bus.subscribe(Self.subscriber, to: EventTopic.everyGitHubEvent)
   }
 
   /// Runs until it is cancelled.
-  func run() async {
+  package func run() async {
     await composeWhatWaits()
-    // What is lost on the bus is on the disk all the same.
-    for await _ in deliveries { await composeWhatWaits() }
+    var lostCount = 0
+    for await event in deliveries {
+      let lost = bus.lostEvents[Self.subscriber] ?? 0
+      if lost == lostCount, await composeNext(event) { continue }
+      lostCount = lost
+      await composeWhatWaits()
+    }
+  }
+
+  /// Composes an event that is its repository's next.
+  ///
+  /// - Returns: false where the disk has to say what waits: an earlier event has not come, or this one could not be
+  ///   written down.
+  private func composeNext(_ logged: LoggedEvent) async -> Bool {
+    guard let played = repositories.repository(logged.event.repositoryID)?.lastPlayed,
+      logged.number <= played + 1
+    else { return false }
+    // Else it was found on the disk before it came.
+    guard logged.number > played else { return true }
+    do {
+      try await compose(logged)
+      return true
+    } catch {
+      return false
+    }
   }
 
   private func composeWhatWaits() async {

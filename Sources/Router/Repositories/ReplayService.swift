@@ -70,8 +70,8 @@ actor ReplayService {
     }
   }
 
-  private static var tooMany: Refusal {
-    var refusal = Refusal(
+  private static var tooMany: RequestError {
+    var refusal = RequestError(
       .rateLimited,
       "replays are being made: \(RouterLimits.maximumReplays) in all and \(RouterLimits.replaysPerClient) of yours",
       hint: "ask again when you have had the one before")

@@ -1,6 +1,6 @@
 import Glibc
 import Logging
-import WireProtocol
+import ServiceSupport
 
 /// Everything between a delivery and its music, put together.
 struct RepositoryParts: Sendable {
@@ -24,24 +24,22 @@ struct RepositoryParts: Sendable {
     mappings = MappingFiles(folder: mappingFolder, logger: logger)
     repositories = Repositories(try log.repositories(), mappings: mappings, stations: stations)
     receiver = WebhookReceiver(
-      log: log, repositories: repositories, bus: bus, statistics: statistics, logger: logger)
+      log: log, name: { [repositories] in repositories.repository($0)?.name },
+      onAppended: { [repositories] in repositories.happened($0, forgotten: $1) }, bus: bus,
+      statistics: statistics, logger: logger)
     poller = EventPoller(polling, receiver: receiver, logger: logger)
     service = MusicService(
       log: log, repositories: repositories, bus: bus, statistics: statistics, logger: logger)
   }
 
-  /// Makes music, and has it heard, until it is cancelled.
-  func run(plane: DataPlaneHandle, streams: StreamHubHandle) async {
-    let station = bus.subscribe("station", to: [.musicGenerated])
-    let stream = bus.subscribe("stream", to: [.musicGenerated])
+  /// Makes music until it is cancelled.
+  ///
+  /// - Parameter listeners: who hears of each piece, by the name that what they lose is counted under.
+  func run(listeners: [String: @Sendable (GeneratedMusic) async -> Void]) async {
+    let listening = listeners.map { (bus.subscribe($0, to: [.musicGenerated]), $1) }
     await withDiscardingTaskGroup { tasks in
-      tasks.addTask {
-        for await music in station { try? await plane { plane in plane.station.perform(music) } }
-      }
-      tasks.addTask {
-        for await music in stream {
-          try? await streams { hub in hub.happened(music.repositoryID) }
-        }
+      for (pieces, hear) in listening {
+        tasks.addTask { for await music in pieces { await hear(music) } }
       }
       tasks.addTask { await service.run() }
       tasks.addTask { await sweep() }

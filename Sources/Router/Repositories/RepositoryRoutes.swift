@@ -39,7 +39,7 @@ struct RepositoryRoutes {
   private func known(_ context: RouterRequestContext) throws -> EventLog.Repository {
     let id = try SessionID(context.part("id"))
     guard let repository = parts.repositories.repository(id) else {
-      throw Refusal(
+      throw RequestError(
         .notFound, "nothing has happened in a repository \(id)",
         hint: "docs/github.md tells how to connect one")
     }
@@ -112,10 +112,10 @@ struct RepositoryRoutes {
 
 extension URI {
   /// A number of the query; nil where it is not given.
-  func wholeNumber(_ name: Substring, in range: ClosedRange<Int>) throws(Refusal) -> Int? {
+  func wholeNumber(_ name: Substring, in range: ClosedRange<Int>) throws(RequestError) -> Int? {
     guard let text = queryParameters.get(String(name)) else { return nil }
     guard let number = Int(text), range.contains(number) else {
-      throw Refusal(
+      throw RequestError(
         .invalidCommand,
         "\(name) is \(text.quoted), not a whole number from \(range.lowerBound) to \(range.upperBound)"
       )

@@ -31,12 +31,12 @@ struct RepositoryView: Encodable, Sendable {
   }
 }
 
-/// Those that the asker may hear.
+/// Those that the requester may hear.
 struct RepositoryList: Encodable, Sendable {
   var repositories: [RepositoryView]
   /// Whether the Router takes GitHub's deliveries.
   var webhooks: Bool
-  /// What is polled, of what the asker may hear.
+  /// What is polled, of what the requester may hear.
   var polling: [PolledSourceView]
 }
 

@@ -41,7 +41,7 @@ extension RoutedSession {
 
   /// What the engine must be asked for so that the session goes on where it was; nil while idle.
   var continuation: PlayRequest? {
-    // A score is its asker's to play again.
+    // A score is its requester's to play again.
     guard playback.state != .idle, !playsScore, let url = playback.url else { return nil }
     return PlayRequest(
       url: url, startMilliseconds: continuationMilliseconds(of: url),

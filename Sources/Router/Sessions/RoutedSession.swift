@@ -1,4 +1,5 @@
 import NIOCore
+import ServiceSupport
 import WireProtocol
 
 /// One session as the Router knows it: what plays, where each packet belongs, who listens, what comes next.
@@ -190,12 +191,12 @@ final class RoutedSession {
   }
 
   /// Sends one text message to every WebSocket but one.
-  func broadcast(_ frame: ByteBuffer, except asker: WebSocketListener? = nil) {
-    broadcast(TextMessage(frame, sharedBy: listenerCount), except: asker)
+  func broadcast(_ frame: ByteBuffer, except requester: WebSocketListener? = nil) {
+    broadcast(TextMessage(frame, sharedBy: listenerCount), except: requester)
   }
 
-  func broadcast(_ message: TextMessage, except asker: WebSocketListener? = nil) {
-    for listener in webSockets.values where listener !== asker { listener.outlet.sendText(message) }
+  func broadcast(_ message: TextMessage, except requester: WebSocketListener? = nil) {
+    for listener in webSockets.values where listener !== requester { listener.outlet.sendText(message) }
   }
 
   /// The queue's first page as it is now.

@@ -102,18 +102,18 @@ final class SessionAccounts {
   // MARK: Room
 
   /// Refuses what has no room in the client's share of the disk, or on the disk.
-  func requireRoom(for byteCount: Int, of client: ClientID) throws(Refusal) {
+  func requireRoom(for byteCount: Int, of client: ClientID) throws(RequestError) {
     let own = storedByteCount(of: client)
     let share = share(of: client)
     guard own + byteCount <= share || client == .router else {
-      throw Refusal(
+      throw RequestError(
         .queueFull,
         "the queues of this session's client take \(own) bytes of \(share): there is no room for "
           + "\(byteCount) more",
         hint: "clear queues that are not needed any more")
     }
     guard total.stored + byteCount <= RouterLimits.storedQueueByteCount else {
-      throw Refusal(
+      throw RequestError(
         .queueFull,
         "all queues together take \(total.stored) bytes of \(RouterLimits.storedQueueByteCount): there is no "
           + "room for \(byteCount) more",

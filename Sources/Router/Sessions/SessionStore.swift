@@ -2,7 +2,7 @@ import NIOCore
 import WireProtocol
 
 /// Session ID to session: one hash look-up a packet, no loop. Confined to the data plane's loop.
-final class SessionStore {
+final class SessionStore: Flusher {
   private(set) var sessions: [SessionID: RoutedSession] = [:]
   private(set) var listenerCount = 0
   /// Told the session that is no longer kept.
@@ -48,7 +48,7 @@ final class SessionStore {
   ///   - limitFactor: how many times the usual limits the client has.
   func session(
     _ id: SessionID, for client: ClientID, limitFactor: Int = 1
-  ) throws(Refusal) -> RoutedSession {
+  ) throws(RequestError) -> RoutedSession {
     defer { accounts.learn(limitFactor, of: client) }
     if let session = sessions[id] {
       take(session, for: client, limitFactor)
@@ -109,7 +109,7 @@ final class SessionStore {
   }
 
   /// Makes room for another session of a client, where one of its own can be done without.
-  private func makeRoom(for client: ClientID, _ limitFactor: Int) throws(Refusal) {
+  private func makeRoom(for client: ClientID, _ limitFactor: Int) throws(RequestError) {
     let own = accounts.sessions(of: client)
     let most = maximumSessions(limitFactor)
     let isShareFull = client != .router && own.count >= most
@@ -120,7 +120,7 @@ final class SessionStore {
     if let session = abandoned.min(by: { $0.touchedMilliseconds < $1.touchedMilliseconds }) {
       return forget(session)
     }
-    throw Refusal(
+    throw RequestError(
       .tooManySessions,
       isShareFull
         ? "this client has made \(own.count) sessions of \(most), and all of them are in use"
@@ -136,27 +136,27 @@ final class SessionStore {
   }
 
   /// Whether one more may listen.
-  func checkRoom(for id: SessionID) throws(Refusal) {
+  func checkRoom(for id: SessionID) throws(RequestError) {
     if listenerCount >= RouterLimits.maximumListeners {
-      throw Refusal(
+      throw RequestError(
         .tooManySessions, "the Router has \(RouterLimits.maximumListeners) listeners, the most it serves",
         hint: "try again when others have left")
     }
     if let session = sessions[id], session.listenerCount >= RouterLimits.maximumListenersPerSession {
-      throw Refusal(
+      throw RequestError(
         .tooManySessions,
         "the session \(id) has \(RouterLimits.maximumListenersPerSession) listeners, the most it may have",
         hint: "try again when others have left")
     }
   }
 
-  func add(_ listener: WebSocketListener) throws(Refusal) -> RoutedSession {
+  func add(_ listener: WebSocketListener) throws(RequestError) -> RoutedSession {
     let session = try admit(listener.request.sessionID, listener.request.grant)
     session.add(listener)
     return session
   }
 
-  func add(_ listener: OggListener) throws(Refusal) -> RoutedSession {
+  func add(_ listener: OggListener) throws(RequestError) -> RoutedSession {
     let session = try admit(listener.sessionID, listener.grant)
     session.add(listener)
     return session
@@ -180,7 +180,7 @@ final class SessionStore {
     left(session, session.remove(listener))
   }
 
-  private func admit(_ id: SessionID, _ grant: Grant) throws(Refusal) -> RoutedSession {
+  private func admit(_ id: SessionID, _ grant: Grant) throws(RequestError) -> RoutedSession {
     try checkRoom(for: id)
     // Who listens alone takes no session over.
     let session =

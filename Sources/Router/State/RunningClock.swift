@@ -1,4 +1,4 @@
-import WireProtocol
+import ServiceSupport
 
 /// How long the Router has run, over all its starts. What is kept has its age by it: a wall clock that jumps makes
 /// nothing old, and what was kept does not age while the Router is away.

@@ -1,6 +1,5 @@
 import Foundation
 import GRDB
-import WireProtocol
 
 /// The Router's memory across starts: one SQLite file, written on a thread of GRDB's own.
 ///

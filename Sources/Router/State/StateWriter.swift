@@ -1,5 +1,6 @@
 import Logging
 import NIOCore
+import ServiceSupport
 import WireProtocol
 
 /// Collects on the data plane's loop what is to be kept, and has it written: one transaction at a time, each
@@ -64,13 +65,13 @@ final class StateWriter {
   /// Called before a client's command changes a session.
   ///
   /// - Throws: `overloaded` where too many commands wait.
-  func prepare(_ session: RoutedSession, for client: ClientID) throws(Refusal) {
+  func prepare(_ session: RoutedSession, for client: ClientID) throws(RequestError) {
     try waiting.requireRoom(for: client)
     if cargo.undos[session.id] == nil { cargo.undos[session.id] = SessionUndo(session) }
   }
 
   /// Counts a command that waits for a queue to be read.
-  func begin(for client: ClientID) throws(Refusal) { try waiting.enter(client) }
+  func begin(for client: ClientID) throws(RequestError) { try waiting.enter(client) }
   func end(for client: ClientID) { waiting.leave(client) }
 
   /// Writes what a client's command has changed of a session.

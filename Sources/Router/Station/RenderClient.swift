@@ -27,7 +27,7 @@ struct RenderClient: Sendable {
       let offset = bytes.readableBytes - start
       let next = try await piece(.piece(rendering: first.rendering, offset: offset))
       guard next.rendering == first.rendering, next.offset == offset, !next.data.isEmpty else {
-        throw Refusal(.internal, "the engine gave another piece of a rendering than it was asked for")
+        throw RequestError(.internal, "the engine gave another piece of a rendering than it was asked for")
       }
       bytes.writeBytes(next.data)
     }
@@ -37,7 +37,7 @@ struct RenderClient: Sendable {
   private func piece(_ request: RenderRequest) async throws -> RenderedPiece {
     let answer = try await plane.ask(ClientCommand(.engine(.render(request))), for: .router)
     guard case .event(let event) = answer, case .rendered(let piece) = event.body else {
-      throw Refusal(.internal, "the engine did not answer with music")
+      throw RequestError(.internal, "the engine did not answer with music")
     }
     return piece
   }

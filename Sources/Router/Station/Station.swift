@@ -1,6 +1,7 @@
 import Collections
 import Logging
 import NIOCore
+import ServiceSupport
 import WireProtocol
 
 /// Repositories as radio stations: the session whose ID is a repository's plays that one's bed while somebody
@@ -137,14 +138,14 @@ final class Station {
     _ action: EngineCommand.SessionAction, _ session: RoutedSession, for client: ClientID = .router,
     _ answered: @escaping (Station, EngineEvent) -> Void
   ) {
-    let asker = Asker.inside(
+    let requester = Requester.inside(
       { [weak self] event in
         if let self { answered(self, event) }
       }, client: client)
-    do throws(Refusal) {
-      try plane.send(.session(session.id, action), for: asker)
+    do throws(RequestError) {
+      try plane.send(.session(session.id, action), for: requester)
     } catch {
-      asker.refuse(error.report, sessionID: session.id)
+      requester.refuse(error.report, sessionID: session.id)
     }
   }
 

@@ -1,5 +1,4 @@
 import NIOCore
-import WireProtocol
 
 /// One client of `/stream`. Confined to the data plane's loop.
 final class StreamClient {

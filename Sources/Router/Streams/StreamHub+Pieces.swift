@@ -1,13 +1,15 @@
 import NIOCore
+import ServiceSupport
 import WireProtocol
 
 /// Who gets which piece. New ones go to all who have had the one before and have room. One that catches up waits in a
 /// row that is fair between clients, until there is room for the next piece.
 extension StreamHub {
   /// Music was made in a repository.
-  func happened(_ repository: SessionID) {
+  func happened(_ music: GeneratedMusic) {
     for encoding in StreamRequest.encodings {
-      if let lane = lanes[StreamLane.Name(repository: repository, encoding: encoding)] { move(lane) }
+      let name = StreamLane.Name(repository: music.repositoryID, encoding: encoding)
+      if let lane = lanes[name] { move(lane, to: music) }
     }
   }
 
@@ -19,7 +21,9 @@ extension StreamHub {
   }
 
   /// Has a lane's next piece fetched, or joins it with the one that has come as far.
-  private func move(_ lane: StreamLane) {
+  ///
+  /// - Parameter music: what has just been made; nil where the log has to be asked for what comes next.
+  private func move(_ lane: StreamLane, to music: GeneratedMusic? = nil) {
     removeGone(from: lane)
     guard !lane.isMoving, !lane.members.isEmpty else { return }
     let newest = newest(lane.name.repository)
@@ -34,7 +38,7 @@ extension StreamHub {
     }
     guard lane.last < newest else { return }
     guard lanes[lane.name] !== lane, let client = lane.members.values.first else {
-      return fetch(lane, upTo: newest, for: nil)
+      return fetch(lane, upTo: newest, for: nil, music)
     }
     catchingUp.append(lane, of: client.account)
     catchUp()
@@ -70,7 +74,9 @@ extension StreamHub {
   }
 
   /// - Parameter client: the one that catches up; nil for a new piece.
-  private func fetch(_ lane: StreamLane, upTo newest: Int, for client: StreamClient?) {
+  private func fetch(
+    _ lane: StreamLane, upTo newest: Int, for client: StreamClient?, _ music: GeneratedMusic? = nil
+  ) {
     lane.isMoving = true
     let account = client?.account
     // Until its length is known, room is kept for it.
@@ -86,7 +92,7 @@ extension StreamHub {
       do {
         step = .success(
           try await pieces.step(
-            of: name.repository, after: last, as: name.encoding, isNew: account == nil))
+            of: name.repository, after: last, as: name.encoding, isNew: account == nil, made: music))
       } catch {
         step = .failure(error)
       }

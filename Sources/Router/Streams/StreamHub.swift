@@ -1,5 +1,6 @@
 import Logging
 import NIOCore
+import ServiceSupport
 import WireProtocol
 
 /// All clients of `/stream`: who comes and goes. Those of one repository and encoding who have come equally far go in
@@ -54,18 +55,18 @@ final class StreamHub {
 
   // MARK: Who comes and goes
 
-  func checkRoom(for request: StreamRequest) throws(Refusal) {
+  func checkRoom(for request: StreamRequest) throws(RequestError) {
     let repository = request.repositoryID
     try store.checkRoom(for: repository)
     guard count(of: repository) < RouterLimits.maximumStreamsPerRepository else {
-      throw Refusal(
+      throw RequestError(
         .tooManySessions,
         "the repository \(repository) has \(RouterLimits.maximumStreamsPerRepository) clients, the most it may have",
         hint: "try again when others have left")
     }
     let most = RouterLimits.maximumStreamsPerClient * request.grant.limitFactor
     guard clientCounts[request.grant.client] ?? 0 < most else {
-      throw Refusal(
+      throw RequestError(
         .tooManySessions, "you have \(most) event streams, the most that one client may have",
         hint: "close some of them")
     }
@@ -75,7 +76,7 @@ final class StreamHub {
   ///
   /// - Returns: the client, whose `finished` completes when the response is over.
   func add(_ request: StreamRequest, channel: any Channel) throws -> StreamClient {
-    guard !isStopped else { throw Refusal(.engineUnavailable, ClosingMessage.reason) }
+    guard !isStopped else { throw RequestError(.engineUnavailable, ClosingMessage.reason) }
     try checkRoom(for: request)
     let newest = newest(request.repositoryID)
     let client = StreamClient(

@@ -1,6 +1,5 @@
 import Collections
 import NIOCore
-import WireProtocol
 
 /// Writes finished messages to one client of `/stream`. First in the pipeline, so that it writes to the socket itself,
 /// below Hummingbird's and NIO's encoders: a message for a thousand clients is put into its chunk once. Confined to the

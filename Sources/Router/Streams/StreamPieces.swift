@@ -1,4 +1,5 @@
 import NIOCore
+import ServiceSupport
 import WireProtocol
 
 /// Pieces as messages: read from the log, rendered by the engine, put into words once for all clients of an encoding.
@@ -40,13 +41,18 @@ actor StreamPieces {
 
   /// The first piece after a number.
   ///
-  /// - Parameter isNew: whether it goes before what was missed.
+  /// - Parameters:
+  ///   - isNew: whether it goes before what was missed.
+  ///   - made: what has just been made, which is asked of the log where it is not the very next.
   /// - Returns: nil where there is none.
   func step(
-    of repository: SessionID, after number: Int, as encoding: RenderEncoding, isNew: Bool
+    of repository: SessionID, after number: Int, as encoding: RenderEncoding, isNew: Bool,
+    made: GeneratedMusic?
   ) async throws -> Step? {
-    guard let music = try await log.piece(of: repository, after: number) else { return nil }
-    let isAfterGap = try await log.isGap(of: repository, after: number, before: music.number)
+    let isNext = made?.number == number + 1
+    guard let music = isNext ? made : try await log.piece(of: repository, after: number) else { return nil }
+    let isAfterGap =
+      isNext ? false : try await log.isGap(of: repository, after: number, before: music.number)
     let parameters = StreamParameters(
       number: music.number, repoId: repository, params: music.parameters, event: EventView(music.event))
     let (sound, wasRendered) = await sound(of: music, as: encoding, isNew: isNew)
@@ -75,7 +81,7 @@ actor StreamPieces {
       let piece = try await task.value
       keep(piece, key)
       return (.success(piece), running == nil)
-    } catch let refusal as Refusal {
+    } catch let refusal as RequestError {
       return (.failure(refusal.report), running == nil)
     } catch {
       return (.failure(ErrorReport(.internal, "the piece could not be rendered: \(error)")), running == nil)

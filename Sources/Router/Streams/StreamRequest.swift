@@ -21,17 +21,17 @@ struct StreamRequest: Sendable {
     let name = request.uri.queryParameters.get("encoding") ?? RenderEncoding.opus.rawValue
     guard let encoding = RenderEncoding(rawValue: name), Self.encodings.contains(encoding) else {
       let names = Self.encodings.map(\.rawValue).joined(separator: ", ")
-      throw Refusal(.invalidCommand, "encoding is \(name.quoted), not one of \(names)")
+      throw RequestError(.invalidCommand, "encoding is \(name.quoted), not one of \(names)")
     }
     self.encoding = encoding
     lastEventID = try Self.lastEventID(request)
   }
 
-  private static func lastEventID(_ request: Request) throws(Refusal) -> Int? {
+  private static func lastEventID(_ request: Request) throws(RequestError) -> Int? {
     let asked = try request.uri.wholeNumber("lastEventId", in: 0...Int.max)
     guard let text = request.headers[.lastEventID], !text.isEmpty else { return asked }
     guard let number = Int(text), number >= 0 else {
-      throw Refusal(
+      throw RequestError(
         .invalidCommand, "Last-Event-ID is \(text.quoted), which no message of ours had")
     }
     return number

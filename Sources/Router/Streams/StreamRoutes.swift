@@ -72,7 +72,7 @@ struct StreamRoutes {
     } catch {
       throw ErrorReport(decoding: error)
     }
-    let payload = sample.payload(for: id, named: receiver.repositories.repository(id)?.name)
+    let payload = sample.payload(for: id, named: receiver.name(id))
     let delivery = GitHubDelivery(
       id: "test-\(KeyFile.randomHex(byteCount: 16))", event: sample.event.rawValue,
       signature: secret.signature(of: payload))

@@ -1,5 +1,6 @@
 import AudioEngineCore
 import Glibc
+import ServiceSupport
 import Synchronization
 import WireProtocol
 

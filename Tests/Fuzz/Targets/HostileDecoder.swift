@@ -1,7 +1,6 @@
 import AudioEngineCore
 import Glibc
 import Synchronization
-import WireProtocol
 
 /// A decoder process in a stranger's hands, which says what a script has.
 package final class HostileDecoder: Sendable {

@@ -1,5 +1,3 @@
-import WireProtocol
-
 /// What a hostile decoder does, read from bytes so that every row of bytes is one.
 package struct Script: Sendable {
   package enum Step: Sendable {

@@ -2,6 +2,7 @@ import AudioEngineCore
 import Dispatch
 import Glibc
 import Logging
+import ServiceSupport
 import WireProtocol
 
 /// The engine's side of productions, all of it but pacer and routers, with decoder processes that are played.

@@ -1,6 +1,7 @@
 import Collections
 import Logging
 import NIOCore
+import ServiceSupport
 import WireProtocol
 
 /// What each client has of the Router, over every endpoint: commands, listeners, streams, bytes that wait. Who reaches a
@@ -24,7 +25,7 @@ package final class ClientBudgets {
   private let eventLoop: any EventLoop
   private let log: RefusalLog
   /// WebSockets of which something waits, in the order in which each client's are served.
-  private var held: [ClientID: Deque<WebSocketListener>] = [:]
+  private var held: [ClientID: Deque<any PacedConnection>] = [:]
   private var isTicking = false
 
   /// - Parameters:
@@ -72,7 +73,7 @@ package final class ClientBudgets {
   ///
   /// - Returns: the seconds it is to wait.
   /// - Throws: `rate_limited` where these are too many.
-  func reserve(_ cost: Int, for grant: Grant) throws(Refusal) -> Double {
+  func reserve(_ cost: Int, for grant: Grant) throws(RequestError) -> Double {
     let now = now()
     let seconds = account(grant) { $0.reserve(cost, now: now) }
     guard seconds > RouterLimits.requestWaitSeconds else { return seconds }
@@ -86,7 +87,7 @@ package final class ClientBudgets {
   ///
   /// - Returns: the seconds it is to wait.
   /// - Throws: `rate_limited` where these are too many.
-  package func reserveRequest(from address: String?) throws(Refusal) -> Double {
+  package func reserveRequest(from address: String?) throws(RequestError) -> Double {
     let now = now()
     let client = ClientID(subject: nil, address: address)
     if requests[client] == nil, requests.count >= RouterLimits.maximumClients { requests = [:] }
@@ -127,17 +128,15 @@ package final class ClientBudgets {
 
   /// A command that came over HTTP.
   ///
+  /// - Parameter cost: besides the request's own, which was taken when it came.
   /// - Throws: `rate_limited` where too many of the client's wait for their answers.
-  func charge(_ command: ClientCommand, of grant: Grant, _ session: RoutedSession?) throws(Refusal)
-    -> CommandCharge
-  {
+  func charge(_ grant: Grant, cost: Int) throws(RequestError) -> CommandCharge {
     let inFlight = account(grant) { $0.inFlight }
     guard inFlight < RouterLimits.clientCommandsInFlight * grant.limitFactor else {
       throw refusal(.inFlight, grant.client, "\(inFlight) commands of this client wait for their answers")
     }
-    // What a request costs was taken when it came.
     let charge = CommandCharge(self, grant.client, nil, cost: 1, reserved: 1)
-    charge.add(command.furtherCost(session))
+    charge.add(cost)
     return charge
   }
 
@@ -166,7 +165,7 @@ package final class ClientBudgets {
 
   // MARK: Connections
 
-  func checkRoomForListener(_ grant: Grant) throws(Refusal) {
+  func checkRoomForListener(_ grant: Grant) throws(RequestError) {
     guard !account(grant, { $0.hasRoomForListener }) else { return }
     let most = RouterLimits.clientListeners * grant.limitFactor
     throw refusal(.listeners, grant.client, "this client has \(most) listeners, the most it may have")
@@ -219,10 +218,10 @@ package final class ClientBudgets {
   // MARK: WebSockets that wait
 
   /// Looks after a WebSocket until nothing of it waits any more.
-  func hold(_ listener: WebSocketListener, because limit: ClientLimit) {
-    let client = listener.request.grant.client
+  func hold(_ connection: any PacedConnection, because limit: ClientLimit) {
+    let client = connection.client
     note(limit, client)
-    held[client, default: []].append(listener)
+    held[client, default: []].append(connection)
     tickWhileHeld()
   }
 
@@ -246,14 +245,14 @@ package final class ClientBudgets {
   /// looked at.
   private func serveHeld(of client: ClientID) {
     guard mayDecode(client), var round = held.updateValue([], forKey: client) else { return }
-    var served: Deque<WebSocketListener> = []
-    var notServed: Deque<WebSocketListener> = []
-    while let listener = round.popFirst() {
-      switch listener.advance() {
+    var served: Deque<any PacedConnection> = []
+    var notServed: Deque<any PacedConnection> = []
+    while let connection = round.popFirst() {
+      switch connection.advance() {
       case .free: break
-      case .held(hasMoved: true): served.append(listener)
+      case .held(hasMoved: true): served.append(connection)
       case .held(hasMoved: false):
-        notServed.append(listener)
+        notServed.append(connection)
         continue
       }
       if !mayDecode(client) { break }
@@ -268,9 +267,9 @@ package final class ClientBudgets {
   /// Counts and logs that a limit was reached, and says so.
   func refusal(
     _ limit: ClientLimit, _ client: ClientID, _ message: String, retryAfterSeconds: Int = 1
-  ) -> Refusal {
+  ) -> RequestError {
     note(limit, client)
-    var refusal = Refusal(
+    var refusal = RequestError(
       .rateLimited, message,
       hint: "wait and send less; a token with a larger claim limits may do more (docs/permissions.md)")
     refusal.retryAfterSeconds = retryAfterSeconds

@@ -3,20 +3,21 @@
 final class CommandCharge {
   private let budgets: ClientBudgets
   private let client: ClientID
-  private weak var listener: WebSocketListener?
+  private weak var connection: (any PacedConnection)?
   private var cost = 0
   private var hasEnded = false
 
   /// - Parameters:
-  ///   - listener: whose it is, where it came over a WebSocket.
+  ///   - connection: whose it is, where it came over a WebSocket.
   ///   - cost: what it costs as far as that is known.
   ///   - reserved: how much of that was taken before.
   init(
-    _ budgets: ClientBudgets, _ client: ClientID, _ listener: WebSocketListener?, cost: Int, reserved: Int
+    _ budgets: ClientBudgets, _ client: ClientID, _ connection: (any PacedConnection)?, cost: Int,
+    reserved: Int
   ) {
     self.budgets = budgets
     self.client = client
-    self.listener = listener
+    self.connection = connection
     take(cost, reserved: reserved)
   }
 
@@ -29,8 +30,8 @@ final class CommandCharge {
     cost += more
     budgets.spend(more, reserved: reserved, client)
     budgets.countInFlight(more, client)
-    listener?.budget.spend(more, now: budgets.now())
-    listener?.budget.countInFlight(more)
+    connection?.budget.spend(more, now: budgets.now())
+    connection?.budget.countInFlight(more)
   }
 
   /// The command is answered; whatever else answers it counts no more.
@@ -38,6 +39,6 @@ final class CommandCharge {
     guard !hasEnded else { return }
     hasEnded = true
     budgets.countInFlight(-cost, client)
-    listener?.budget.countInFlight(-cost)
+    connection?.budget.countInFlight(-cost)
   }
 }

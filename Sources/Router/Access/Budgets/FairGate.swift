@@ -10,10 +10,10 @@ final class FairGate: Sendable {
 
   private let state: Mutex<State>
   private let waitSeconds: Int64
-  private let refusal: Refusal
+  private let refusal: RequestError
 
   /// - Parameter refusal: for those who have waited so long, and for whom there is no room to wait.
-  init(_ permits: FairPermits, waitSeconds: Int64, refusal: Refusal) {
+  init(_ permits: FairPermits, waitSeconds: Int64, refusal: RequestError) {
     state = Mutex(State(permits: permits))
     self.waitSeconds = waitSeconds
     self.refusal = refusal

@@ -3,6 +3,7 @@ import Glibc
 import Logging
 import NIOCore
 import NIOHTTP1
+import ServiceSupport
 import Synchronization
 import WireProtocol
 
@@ -11,6 +12,8 @@ import WireProtocol
 final class EventPoller: Sendable {
   /// Where GitHub's API is, and who asks.
   struct Options: Sendable {
+    static let publicAPI = "https://api.github.com"
+
     var sources: [GitHubSource]
     /// Without a slash at its end.
     var api: String
@@ -18,7 +21,7 @@ final class EventPoller: Sendable {
 
     /// Where people look at the repositories: an Enterprise Server's API is below its pages.
     var site: String {
-      guard api != RouterConfiguration.gitHubAPI else { return "https://github.com" }
+      guard api != Self.publicAPI else { return "https://github.com" }
       let parts = api.split(separator: "/", omittingEmptySubsequences: false)
       return "\(parts[0])//\(parts[2])"
     }
@@ -84,7 +87,7 @@ final class EventPoller: Sendable {
 
   private func poll(_ source: GitHubSource, _ client: HTTPClient) async -> PollSchedule.Outcome {
     do {
-      let mark = try await receiver.log.pollMark(of: source)
+      let mark = try await receiver.log.pollMark(of: source.text)
       var (answer, body) = try await ask(source.paths[0], mark, client)
       for path in source.paths.dropFirst() where answer.status == 404 {
         (answer, body) = try await ask(path, mark, client)
@@ -95,7 +98,7 @@ final class EventPoller: Sendable {
       }
       try await take(body, of: source, isFirst: mark == nil)
       // Not before all of them are on disk: those of an answer that was not read to its end are asked for again.
-      try await receiver.log.keepPollMark(answer.etag ?? "", of: source)
+      try await receiver.log.keepPollMark(answer.etag ?? "", of: source.text)
       receiver.statistics.countPoll("200")
       return .answered(answer)
     } catch {
@@ -187,7 +190,7 @@ final class EventPoller: Sendable {
   private static func words(for error: any Error) -> String {
     switch error {
     case let error as PollError: error.description
-    case let refusal as Refusal: refusal.report.message
+    case let refusal as RequestError: refusal.report.message
     case is DecodingError, is ErrorReport: "GitHub's answer is no list of events"
     default: "GitHub cannot be reached: \(error)"
     }

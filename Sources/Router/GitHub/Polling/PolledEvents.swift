@@ -1,5 +1,3 @@
-import WireProtocol
-
 #if canImport(FoundationEssentials)
   import FoundationEssentials
 #else

@@ -1,0 +1,77 @@
+import ServiceSupport
+
+/// A worker's use of the CPU permits, and of its slot: both are held while it produces, and given up while it waits.
+final class HeldPermit {
+  private let permits: CPUPermits
+  private let production: any Production
+  private let slot: WorkerSlot
+  /// Since when the permit is held; nil while it is not.
+  private var heldNanoseconds: UInt64?
+  private var isPaused = false
+  /// The decoder process's thread that works while the permit is held; nil while it is the worker itself.
+  var decoderThreadID: Int32?
+
+  init(_ permits: CPUPermits, for production: any Production, slot: WorkerSlot) {
+    self.permits = permits
+    self.production = production
+    self.slot = slot
+  }
+
+  deinit { release() }
+
+  /// Whether the production is wanted no more.
+  func isCancelled() -> Bool { production.isCancelled }
+
+  /// Whether nothing has been produced yet, so that someone waits for the opening.
+  var isOpening: Bool { production.isOpening }
+
+  /// Where what happens to the production is noted.
+  var journal: StageJournal { production.journal }
+
+  /// For whom it is produced.
+  var client: String? { production.client }
+
+  func acquire() {
+    isPaused = false
+    guard heldNanoseconds == nil else { return }
+    slot.acquire()
+    permits.acquire(for: production, threadID: decoderThreadID ?? EngineThread.currentID)
+    heldNanoseconds = MonotonicClock.nowNanoseconds
+  }
+
+  /// Whether another worker's need is greater.
+  var isNeededMore: Bool { permits.isNeededMore(than: production) }
+
+  func release() {
+    guard heldNanoseconds != nil else { return }
+    heldNanoseconds = nil
+    permits.release(by: production)
+  }
+
+  /// After a turn: whoever waits is next, be it for the CPU or for a slot. `acquire` follows.
+  func endTurn() {
+    release()
+    slot.share()
+  }
+
+  /// Lets others have a turn where one has lasted its time and made no packet yet: what makes packets is asked between
+  /// them, and would wait twice.
+  func share() {
+    guard let since = heldNanoseconds, isOpening, permits.isWanted,
+      MonotonicClock.nowNanoseconds >= since + TimeSlice.longestNanoseconds
+    else { return }
+    endTurn()
+    acquire()
+  }
+
+  /// A worker waiting for the network holds no permit and no slot.
+  func pause() {
+    isPaused = isPaused || heldNanoseconds != nil
+    release()
+    slot.release()
+  }
+
+  func unpause() {
+    if isPaused { acquire() }
+  }
+}

@@ -1,0 +1,13 @@
+/// A timeline that is being filled, as workers see it: for whom, how urgently, and whether it is wanted still.
+package protocol Production: AnyObject, Sendable {
+  /// Who asked for it first: its share of the workers and the CPU goes by them. Nil for one without a name.
+  var client: String? { get }
+  /// Nothing has been produced yet, so that someone waits for the opening.
+  var isOpening: Bool { get }
+  /// How soon its listeners hear nothing.
+  var packetsAhead: Int { get }
+  /// Nobody wants it any more.
+  var isCancelled: Bool { get }
+  /// Where what happens to it is noted.
+  var journal: StageJournal { get }
+}

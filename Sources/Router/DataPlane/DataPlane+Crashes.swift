@@ -1,0 +1,261 @@
+import Logging
+import NIOCore
+import ServiceSupport
+import WireProtocol
+
+/// A play that waits until its address, on which the engine may have died, may be tried.
+struct HeldPlay {
+  let play: StartingPlay
+  let requester: Requester
+}
+
+/// A track that kills the engine is asked for twice at most: what is sent, held and refused (`CrashBook`).
+extension DataPlane {
+  static var nowMilliseconds: Int { Int(MonotonicClock.nowNanoseconds / 1_000_000) }
+  static var unixMilliseconds: Int { Int(Grant.nowMilliseconds) }
+
+  // MARK: Before a play or prepare is sent
+
+  /// Notes that it is about to be sent, to be written with what is written next.
+  ///
+  /// - Parameter heldAt: when it first had to wait, by `nowMilliseconds`.
+  /// - Throws: `sourceCrashesEngine` where it is refused.
+  /// - Returns: false where it has to wait.
+  func plan(_ request: PlayRequest, heldAt: Int?) throws(RequestError) -> Bool {
+    // Nothing is on its way to an engine that is away; sending says so.
+    guard link.isEstablished, let tag = request.tag else { return true }
+    let now = Self.nowMilliseconds
+    switch crashes.verdict(request.url, tag: tag, waited: now - (heldAt ?? now), now: now) {
+    case .refuse(let milliseconds): throw refusal(of: request.url, milliseconds)
+    case .wait: return false
+    case .send:
+      crashes.plan(tag, request.url, now: now)
+      noteCrashes()
+      return true
+    }
+  }
+
+  /// For what is asked of the engine without a tag.
+  func checkIsNotRefused(_ address: String) throws(RequestError) {
+    if case .refuse(let milliseconds) = crashes.verdict(address, now: Self.nowMilliseconds) {
+      throw refusal(of: address, milliseconds)
+    }
+  }
+
+  /// Whether the next track may be prepared now.
+  func mayPrepare(_ address: String) -> Bool {
+    crashes.verdict(address, now: Self.nowMilliseconds) == .send
+  }
+
+  /// What the queue wants next is refused: it kills the engine.
+  func crashed(_ session: RoutedSession, _ report: ErrorReport) {
+    session.broadcast(
+      WebSocketFrames.text(EngineEvent(.error(report), sessionID: session.id).encoded()))
+    guard session.state == .idle || session.isLost else {
+      return refused(session)
+    }
+    session.owed = nil
+    engineReported(lostEnd(of: session, .loadFailed))
+  }
+
+  private func refusal(of address: String, _ milliseconds: Int) -> RequestError {
+    let seconds = (milliseconds + 999) / 1_000
+    return RequestError(
+      ErrorReport(
+        .sourceCrashesEngine,
+        "the engine died \(CrashLimits.maximumDeaths) times while \(address) was opened or played; "
+          + "it is refused for another \(seconds) s",
+        hint: "play something else; whoever runs the server finds the address in the Router's log",
+        stage: .decode))
+  }
+
+  // MARK: Waiting for a trial
+
+  /// Keeps a play until the suspect before it has been tried.
+  func hold(_ play: StartingPlay, _ session: RoutedSession, for requester: Requester) {
+    if play.entry == nil {
+      session.owed = play.request
+    } else {
+      session.owed = play.owedBefore
+    }
+    release(session.id)
+    var play = play
+    play.heldAtMilliseconds = play.heldAtMilliseconds ?? Self.nowMilliseconds
+    heldPlays[session.id] = HeldPlay(play: play, requester: requester)
+    session.isHeld = play.entry != nil
+    state.save(session)
+    let wait = TimeAmount.milliseconds(Int64(CrashLimits.precedenceMilliseconds))
+    eventLoop.assumeIsolated().scheduleTask(in: wait) { [weak self] in self?.watchTrials() }
+  }
+
+  /// Lets a play that is held go, since another has taken its place.
+  func release(_ id: SessionID) {
+    guard let held = takeHeld(id), held.play.entry != nil else { return }
+    held.requester.refuse(.overtaken, sessionID: id)
+  }
+
+  private func takeHeld(_ id: SessionID) -> HeldPlay? {
+    store.sessions[id]?.isHeld = false
+    return heldPlays.removeValue(forKey: id)
+  }
+
+  /// A client's own comes to nothing; what it was to replace is asked for again.
+  private func drop(_ held: HeldPlay, _ id: SessionID, _ report: ErrorReport) {
+    held.requester.refuse(report, sessionID: id)
+    if let session = store.sessions[id] { goOn(session, without: held.play) }
+  }
+
+  /// The engine is away: they are asked for at its return.
+  func failHeldPlays(_ report: ErrorReport) {
+    for id in Array(heldPlays.keys) {
+      guard let held = takeHeld(id) else { continue }
+      held.requester.refuse(report, sessionID: id)
+      guard let entry = held.play.entry,
+        let session = try? store.session(
+          id, for: held.requester.client, limitFactor: held.requester.limitFactor)
+      else { continue }
+      session.queue.nowPlays(entry)
+      session.owed = held.play.request
+    }
+  }
+
+  /// Once a second, and when a trial may have ended.
+  func watchTrials() {
+    guard link.isEstablished else { return }
+    retainLivePlays()
+    crashes.advance(now: Self.nowMilliseconds)
+    saveCrashes()
+    let latest = Self.nowMilliseconds - Int(RouterLimits.answerSeconds) * 1_000
+    for (id, held) in heldPlays
+    where held.play.entry != nil && (held.play.heldAtMilliseconds ?? latest) < latest {
+      _ = takeHeld(id)
+      drop(
+        held, id,
+        ErrorReport(
+          .engineUnavailable, "other tracks on which the engine may have died are tried first",
+          hint: "try again", stage: .queue))
+    }
+    resumeHeldPlays()
+  }
+
+  /// Asks for those that may be tried now, the one that has waited longest first; after it the next has to wait.
+  private func resumeHeldPlays() {
+    let inOrder = heldPlays.sorted {
+      ($0.value.play.heldAtMilliseconds ?? 0) < ($1.value.play.heldAtMilliseconds ?? 0)
+    }
+    for (id, held) in inOrder {
+      let now = Self.nowMilliseconds
+      let waited = now - (held.play.heldAtMilliseconds ?? now)
+      let request = held.play.request
+      guard crashes.verdict(request.url, tag: request.tag, waited: waited, now: now) != .wait else {
+        continue
+      }
+      _ = takeHeld(id)
+      do throws(RequestError) {
+        let session = try store.session(
+          id, for: held.requester.client, limitFactor: held.requester.limitFactor)
+        // What is owed by now may be another.
+        guard held.play.entry != nil || session.owed?.tag == request.tag else { continue }
+        if held.requester.client != .router { try state.prepare(session, for: held.requester.client) }
+        begin(held.play, session, for: held.requester)
+      } catch {
+        drop(held, id, error.report)
+      }
+    }
+  }
+
+  // MARK: What the engine does
+
+  /// - Parameter before: the tag of what the session played before this event.
+  func noteCrashes(_ body: EngineEvent.Body, _ session: RoutedSession, before: String?) {
+    if let before, before != session.playback.tag { crashes.ended(before) }
+    switch body {
+    case .playing, .paused, .resumed: noteBegun(session.playback.tag)
+    case .prepared: noteBegun(session.prepared?.request.tag)
+    default: break
+    }
+    noteCrashes()
+  }
+
+  private func noteBegun(_ tag: String?) {
+    guard let tag else { return }
+    let now = Self.nowMilliseconds
+    let before = crashes.trialEndsMilliseconds
+    crashes.began(tag, now: now)
+    guard let end = crashes.trialEndsMilliseconds, end != before else { return }
+    eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(Int64(end - now))) { [weak self] in
+      self?.watchTrials()
+    }
+  }
+
+  /// What it plays when the connection to it is made again.
+  func noteCrashes(_ snapshot: SessionSnapshot) {
+    guard let tag = snapshot.tag, let url = snapshot.url, url != PlayRequest.scoreURL else { return }
+    crashes.plan(tag, url, now: Self.nowMilliseconds)
+    crashes.sent(tag)
+    if snapshot.state != .extracting { noteBegun(tag) }
+  }
+
+  /// The connection is lost.
+  func engineIsLost() {
+    retainLivePlays()
+    link.hasSaidFarewell ? crashes.engineStopped() : crashes.engineIsLost()
+    noteCrashes()
+  }
+
+  /// An engine is there.
+  func engineIsBack(isSame: Bool) {
+    guard !isSame else {
+      // What it still opens it names.
+      crashes.engineIsSame()
+      return saveCrashes()
+    }
+    guard let blamed = crashes.engineDied(now: Self.nowMilliseconds) else { return saveCrashes() }
+    statistics.engineDeaths += 1
+    for address in blamed.prefix(CrashLimits.maximumLoggedAddresses) {
+      if case .refuse = crashes.verdict(address, now: Self.nowMilliseconds) {
+        logger.error(
+          "the engine has died of \(address): it is refused for \(CrashLimits.refusalMilliseconds / 1_000) s")
+      } else {
+        logger.warning("the engine may have died of \(address): it is tried by itself")
+      }
+    }
+    saveCrashes()
+  }
+
+  // MARK: On disk
+
+  /// Has the changes written with what is written next.
+  func noteCrashes() {
+    let changes = crashes.takeChanges(now: Self.nowMilliseconds, unixMilliseconds: Self.unixMilliseconds)
+    if !changes.isEmpty { state.add(changes) }
+  }
+
+  private func saveCrashes() {
+    let changes = crashes.takeChanges(now: Self.nowMilliseconds, unixMilliseconds: Self.unixMilliseconds)
+    guard !changes.isEmpty else { return }
+    state.add(changes)
+    state.write {}
+  }
+
+  /// What has come to nothing on whatever way is not held against anybody.
+  private func retainLivePlays() {
+    guard crashes.hasPlays else { return }
+    var live: Set<String> = []
+    for session in store.sessions.values {
+      let tags = [
+        session.starting?.request.tag, session.owed?.tag, session.state == .idle ? nil : session.playback.tag,
+        session.prepared?.hasFailed == false ? session.prepared?.request.tag : nil,
+      ]
+      live.formUnion(tags.lazy.compactMap(\.self))
+    }
+    for held in heldPlays.values { live.formUnion([held.play.request.tag].compactMap(\.self)) }
+    crashes.retain(live.contains)
+  }
+}
+
+extension RequestError {
+  /// A prepare of what the engine may have died of, while another is tried.
+  static let isTried = RequestError(
+    .engineUnavailable, "the engine may have died of it, and others are tried before it", hint: "try again")
+}

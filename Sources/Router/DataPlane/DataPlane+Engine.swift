@@ -1,0 +1,192 @@
+import NIOCore
+import ServiceSupport
+import WireProtocol
+
+/// What the engine says, and what follows from it.
+extension DataPlane: EngineLinkDelegate {
+  func engineConnected(_ hello: Hello) {
+    let isSameEngine = hello.startedAtMilliseconds == engineStartedAtMilliseconds
+    if engineStartedAtMilliseconds != nil { engineIsBack(isSame: isSameEngine) }
+    engineStartedAtMilliseconds = hello.startedAtMilliseconds
+    state.saveEngine(startedAtMilliseconds: hello.startedAtMilliseconds)
+    unconfirmed = Set(store.sessions.values.filter { !$0.isIdle }.map(\.id))
+    announceEngine()
+    for snapshot in hello.sessions { adopt(snapshot) }
+    // Where hello is not full it names every session.
+    guard hello.sessions.count >= WireLimits.maximumHelloSessions else {
+      return seeToUnconfirmed(isSameEngine: isSameEngine)
+    }
+    let wait = TimeAmount.milliseconds(RouterLimits.listingMilliseconds)
+    eventLoop.assumeIsolated().scheduleTask(in: wait) { [weak self] in
+      self?.seeToUnconfirmed(isSameEngine: isSameEngine)
+    }
+  }
+
+  func engineWentAway() {
+    unconfirmed = []
+    engineIsLost()
+    failHeldPlays(unavailable)
+    state.noteEngineWentAway()
+    // What is idle has lost nothing.
+    for session in store.sessions.values where !session.isIdle || session.isStopping {
+      loseEngine(session)
+      state.save(session)
+      store.removeIfUnused(session)
+    }
+    announceEngine()
+    failPending(unavailable)
+  }
+
+  func engineReported(_ event: EngineEvent) {
+    let requester = event.requestID.flatMap { answers(event) ? pending.take($0) : nil }
+    guard let id = event.sessionID else {
+      requester?.answer(.event(event))
+      if requester == nil { logger.warning("the engine says: \(event.body.name) \(describe(event))") }
+      return
+    }
+    if case .status(let snapshot) = event.body, event.requestID == nil, isListing(id) {
+      return adopt(snapshot)
+    }
+    // A refusal says nothing about what the session plays.
+    if case .error = event.body {} else { unconfirmed.remove(id) }
+    let session = store.known(id)
+    let isForAll = concernsAll(event, session, requester)
+    let before = session.playback.tag
+    session.apply(event.body)
+    noteCrashes(event.body, session, before: before)
+    distribute(event, session, requester, isForAll: isForAll)
+    follow(event, session)
+    if event.body.changesWhatIsKept { state.save(session) }
+    if case .ready = event.body, let level = session.takeWantedVolume() {
+      // The level that was asked for while this track was being opened.
+      _ = try? send(.session(id, .volume(level)), for: .router)
+    }
+    store.removeIfUnused(session)
+    if !heldPlays.isEmpty { watchTrials() }
+  }
+
+  /// First on a WebSocket.
+  func greet(_ listener: WebSocketListener, _ session: RoutedSession) {
+    listener.outlet.sendText(.session(session, engine: link.status))
+    askForChapters(of: session)
+    station.greet(listener, session)
+    station.joined(session)
+  }
+
+  private var unavailable: ErrorReport {
+    ErrorReport(
+      .engineUnavailable, link.status.message ?? "the engine went away", hint: "the Router keeps trying",
+      stage: .command)
+  }
+
+  /// `extracting` comes on the way to the answer, and is none.
+  private func answers(_ event: EngineEvent) -> Bool {
+    if case .extracting = event.body { false } else { true }
+  }
+
+  private func describe(_ event: EngineEvent) -> String {
+    if case .error(let report) = event.body { report.description } else { "" }
+  }
+
+  private func announceEngine() {
+    let frame = WebSocketFrames.text(JSON.encode(EngineMessage(engine: link.status)))
+    for session in store.sessions.values { session.broadcast(frame) }
+  }
+
+  /// What changes nothing for the others is told to the requester alone: a status, and why a command was refused.
+  /// What the Router itself asks for is for all.
+  private func concernsAll(_ event: EngineEvent, _ session: RoutedSession, _ requester: Requester?) -> Bool {
+    switch event.body {
+    case .why: return false
+    case _ where requester?.isInside == true: return event.body.isNews
+    case .status(let snapshot):
+      if case .router? = requester { return true }
+      return snapshot.volume != nil && snapshot.volume != session.volume
+    case .error:
+      if case .router? = requester { return true }
+      return event.requestID == nil || session.state == .extracting
+    default: return true
+    }
+  }
+
+  /// The requester's answer carries its own request ID, everyone else's none.
+  private func distribute(
+    _ event: EngineEvent, _ session: RoutedSession, _ requester: Requester?, isForAll: Bool
+  ) {
+    var anonymous = event.withoutTag
+    requester?.answer(.event(anonymous))
+    guard isForAll, session.listenerCount > 0 else { return }
+    anonymous.requestID = nil
+    session.broadcast(WebSocketFrames.text(anonymous.encoded()), except: requester?.webSocket)
+  }
+
+  // MARK: After an engine's restart
+
+  /// Whether a `status` nobody asked for is the continuation of `hello`.
+  private func isListing(_ id: SessionID) -> Bool {
+    unconfirmed.contains(id) || store.sessions[id].map { $0.state == .idle } ?? true
+  }
+
+  private func adopt(_ snapshot: SessionSnapshot) {
+    guard snapshot.state != .idle else { return }
+    unconfirmed.remove(snapshot.sessionID)
+    let session = store.known(snapshot.sessionID)
+    reconcile(session, with: snapshot)
+    noteCrashes(snapshot)
+    station.adopted(session)
+    state.save(session)
+    seeToNext(session)
+    guard session.listenerCount > 0 else { return }
+    session.broadcast(.session(session, engine: link.status))
+    askForChapters(of: session)
+  }
+
+  /// What this engine has not named, it does not play.
+  private func seeToUnconfirmed(isSameEngine: Bool) {
+    let lost = unconfirmed
+    unconfirmed = []
+    for id in lost {
+      if let session = store.sessions[id] { goOnWithout(session, isSameEngine: isSameEngine) }
+    }
+  }
+
+  /// Of a session that somebody looks at; the answer is given to all who do.
+  private func askForChapters(of session: RoutedSession) {
+    guard session.lacksChapters else { return }
+    // Without an answer only the chapters are missing.
+    _ = try? send(.session(session.id, .status), for: .router)
+  }
+}
+
+extension EngineEvent.Body {
+  /// Whether a session's record is another after it.
+  fileprivate var changesWhatIsKept: Bool {
+    switch self {
+    case .extracting, .ready, .playing, .paused, .resumed, .seeked, .ended, .status: true
+    default: false
+    }
+  }
+
+  /// Whether all who listen are told, whoever asked.
+  fileprivate var isNews: Bool {
+    switch self {
+    case .error, .status: false
+    default: true
+    }
+  }
+}
+
+extension EngineEvent {
+  /// The names of plays are between the Router and the engine.
+  fileprivate var withoutTag: EngineEvent {
+    var event = self
+    switch body {
+    case .extracting(let url, _): event.body = .extracting(url: url)
+    case .status(var snapshot):
+      snapshot.tag = nil
+      event.body = .status(snapshot)
+    default: break
+    }
+    return event
+  }
+}

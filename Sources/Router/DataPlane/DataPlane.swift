@@ -1,0 +1,264 @@
+import Logging
+import NIOCore
+import ServiceSupport
+import WireProtocol
+
+/// The Router's one loop and everything confined to it: the engine's link, the sessions, the WebSockets,
+/// and the commands that wait. No lock and no hop between a packet and its listeners
+/// (`docs/decisions/0003-router-data-plane-on-one-loop.md`).
+final class DataPlane {
+  let eventLoop: any EventLoop
+  let logger: Logger
+  let statistics: RouterStatistics
+  let store: SessionStore
+  /// What is kept on disk.
+  let state: StateWriter
+  var pending: PendingRequests<Requester>
+  let budgets: ClientBudgets
+  let connectionPlaces: ConnectionPlaces
+  var lookUps = ClientLookUps()
+  /// Who waits for a folder's listing. Clients share none, so that nobody waits behind another's.
+  var listings: [Listing: [Requester]] = [:]
+  /// Numbers the plays of this start.
+  var tagCount = 0
+  /// The answers to commands with an idempotency key.
+  var idempotency = IdempotencyStore<Requester>()
+  /// When the engine that was connected last had started: another value is another engine.
+  var engineStartedAtMilliseconds: Int?
+  /// What the engine has died of.
+  var crashes = CrashBook()
+  /// Plays of suspect addresses, until it is their turn to be tried.
+  var heldPlays: [SessionID: HeldPlay] = [:]
+  /// Sessions that play as far as we know, and that this engine has not named yet.
+  var unconfirmed: Set<SessionID> = []
+  private(set) lazy var link = EngineLink(
+    path: enginePath, socketBufferByteCount: socketBufferByteCount, eventLoop: eventLoop, store: store,
+    delegate: self, logger: logger)
+
+  /// Ends what others do on this loop.
+  var onStop: () -> Void = {}
+  private(set) lazy var station = Station(plane: self)
+
+  private let enginePath: String
+  private let socketBufferByteCount: Int
+  private var oggListeners: [ObjectIdentifier: OggConnection] = [:]
+  private var isTickingForOgg = false
+  private var isStopped = false
+  /// Whether everyone has been told that the Router stops.
+  private(set) var isDraining = false
+  private var reportedDrops = 0
+
+  struct Listing: Hashable {
+    var client: ClientID
+    var path: String
+  }
+
+  /// One `/listen` player.
+  private struct OggConnection {
+    var listener: OggListener
+    var session: RoutedSession
+    var channel: any Channel
+  }
+
+  init(
+    enginePath: String, socketBufferByteCount: Int, stateStore: StateStore, saved: SavedState,
+    clientLimits: Int, eventLoop: any EventLoop, logger: Logger
+  ) {
+    self.enginePath = enginePath
+    self.socketBufferByteCount = socketBufferByteCount
+    self.eventLoop = eventLoop
+    self.logger = logger
+    statistics = RouterStatistics()
+    store = SessionStore(statistics: statistics)
+    budgets = ClientBudgets(factor: clientLimits, eventLoop: eventLoop, logger: logger)
+    connectionPlaces = ConnectionPlaces(factor: clientLimits)
+    connectionPlaces.onFull = { [budgets] address in budgets.note(.connections, address) }
+    state = StateWriter(
+      store: stateStore, clock: saved.clock, eventLoop: eventLoop, logger: logger)
+    pending = PendingRequests(prefix: "r\(String(UInt64.random(in: .min ... .max), radix: 36))")
+    engineStartedAtMilliseconds = saved.engineStartedAtMilliseconds
+    crashes.restore(saved.crashes, now: Self.nowMilliseconds, unixMilliseconds: Self.unixMilliseconds)
+    for answer in saved.answers { idempotency.restore(answer) }
+    for record in saved.sessions { store.restore(record) }
+    for (id, unreadable) in Dictionary(grouping: saved.unreadable, by: \.sessionID) {
+      report(unreadable, of: id)
+    }
+    budgets.onTooMuchWaiting = { [weak self] client in self?.giveUpSlowest(of: client) }
+    store.onForget = { [state] session in state.forget(session) }
+    store.isUnconfirmed = { [state] id in state.holds(id) }
+    state.onFailure = { [unowned self] undos in follow(after: undos) }
+    state.onWritten = { [store] sessions in for session in sessions { store.removeIfUnused(session) } }
+  }
+
+  func start() {
+    link.start()
+    lookEverySecond()
+    checkpoint()
+  }
+
+  /// The Router is about to stop: says so to everyone who can be told.
+  func drain() {
+    guard !isDraining else { return }
+    isDraining = true
+    let frame = WebSocketFrames.text(JSON.encode(ClosingMessage()))
+    for session in store.sessions.values { session.broadcast(frame) }
+  }
+
+  func stop() {
+    guard !isStopped else { return }
+    isStopped = true
+    onStop()
+    // What was being opened is not to be held against it if the engine stops too.
+    crashes.engineStopped()
+    noteCrashes()
+    state.savePositions(of: store.sessions.values)
+    link.stop()
+    failPending(ErrorReport(.engineUnavailable, ClosingMessage.reason, stage: .command))
+    for connection in oggListeners.values {
+      connection.listener.end()
+      // One that does not read would have the others wait.
+      eventLoop.assumeIsolated().scheduleTask(in: .seconds(RouterLimits.shutdownGraceSeconds)) {
+        connection.channel.close(promise: nil)
+      }
+    }
+  }
+
+  /// Whether one more may listen.
+  func checkRoom(for request: ListenRequest) throws(RequestError) {
+    try store.checkRoom(for: request.sessionID)
+    try budgets.checkRoomForListener(request.grant)
+  }
+
+  // MARK: Ogg listeners
+
+  /// - Returns: the title of what plays, where it is known.
+  func add(
+    _ listener: OggListener, bufferMilliseconds: Int, channel: any Channel
+  ) throws(RequestError) -> String? {
+    try budgets.checkRoomForListener(listener.grant)
+    let session = try store.add(listener)
+    budgets.countListeners(1, of: listener.grant)
+    channel.limitKernelUnsent()
+    // A player's own buffers are long; what waits here is accounted for.
+    try? channel.syncOptions?.setOption(
+      .writeBufferWaterMark,
+      value: .init(
+        low: RouterLimits.oggLowWatermarkByteCount, high: RouterLimits.oggHighWatermarkByteCount))
+    listener.hasRoom = { [budgets, client = listener.grant.client] in
+      budgets.hasAudioRoom(for: $0, of: client)
+    }
+    listener.onWaiting = { [budgets, grant = listener.grant] in budgets.countAudio($0, of: grant) }
+    oggListeners[ObjectIdentifier(listener)] = OggConnection(
+      listener: listener, session: session, channel: channel)
+    if let (ring, packetCount) = session.recentPackets(milliseconds: bufferMilliseconds) {
+      var byteCount = 0
+      ring.forEach(last: packetCount) { _, audio in byteCount += audio.readableBytes }
+      if budgets.hasAudioRoom(for: byteCount, of: listener.grant.client) {
+        ring.forEach(last: packetCount) { _, audio in listener.takeBurst(audio) }
+      }
+    }
+    tickForOgg()
+    station.joined(session)
+    return session.title
+  }
+
+  func remove(_ listener: OggListener) {
+    guard let connection = oggListeners.removeValue(forKey: ObjectIdentifier(listener)) else { return }
+    store.remove(listener, from: connection.session)
+    listener.forget()
+    budgets.countListeners(-1, of: listener.grant)
+  }
+
+  private func tickForOgg() {
+    guard !isTickingForOgg, !oggListeners.isEmpty, !isStopped else { return }
+    isTickingForOgg = true
+    let interval = TimeAmount.milliseconds(RouterLimits.oggTickMilliseconds)
+    eventLoop.assumeIsolated().scheduleTask(in: interval) { [weak self] in
+      guard let self else { return }
+      let now = MonotonicClock.nowNanoseconds
+      for connection in oggListeners.values { connection.listener.fillSilence(now: now) }
+      isTickingForOgg = false
+      tickForOgg()
+    }
+  }
+
+  // MARK: Once a second
+
+  private func lookEverySecond() {
+    guard !isStopped else { return }
+    eventLoop.assumeIsolated().scheduleTask(in: .seconds(1)) { [weak self] in
+      guard let self else { return }
+      let now = NIODeadline.now()
+      let runningMilliseconds = state.clock.milliseconds()
+      for session in store.sessions.values {
+        for listener in session.webSockets.values { listener.look(now: now) }
+        session.forgetBurst()
+        seeToNext(session)
+        store.removeIfUnused(session)
+        store.removeIfAbandoned(session, now: runningMilliseconds)
+        unloadIfIdle(session, now: now)
+      }
+      store.accounts.shareLateJoin(store.sessions.values)
+      station.look()
+      for connection in oggListeners.values { connection.listener.look() }
+      for connection in oggListeners.values where connection.listener.isStuck(now: now) {
+        connection.channel.close(promise: nil)
+      }
+      idempotency.forgetExpired(nowMilliseconds: runningMilliseconds)
+      expirePending(now: now)
+      refuseOverdueLookUps(now: now)
+      budgets.forgetIdle()
+      watchTrials()
+      reportDrops()
+      lookEverySecond()
+    }
+  }
+
+  private func checkpoint() {
+    guard !isStopped else { return }
+    let interval = TimeAmount.milliseconds(RouterLimits.checkpointMilliseconds)
+    eventLoop.assumeIsolated().scheduleTask(in: interval) { [weak self] in
+      guard let self, !isStopped else { return }
+      state.savePositions(of: store.sessions.values)
+      checkpoint()
+    }
+  }
+
+  private func expirePending(now: NIODeadline) {
+    for (id, requester) in pending.takeExpired(now: now) {
+      for session in store.sessions.values {
+        guard let starting = session.starting, starting.requestID == id else { continue }
+        session.starting = nil
+        goOn(session, without: starting)
+      }
+      logger.warning(
+        "the engine has not answered the command \(id) in \(RouterLimits.answerSeconds) s",
+        metadata: requester.webSocket.map { ["session": "\($0.request.sessionID)"] })
+      requester.refuse(
+        ErrorReport(
+          .sourceTimeout, "the engine has not answered in \(RouterLimits.answerSeconds) s", stage: .command),
+        sessionID: nil)
+    }
+  }
+
+  /// Of a client for which too much waits, the WebSocket for which the most does.
+  private func giveUpSlowest(of client: ClientID) {
+    let own = store.sessions.values.lazy.flatMap(\.webSockets.values).filter {
+      $0.request.grant.client == client
+    }
+    own.max { $0.waitingByteCount < $1.waitingByteCount }?.giveUp(
+      because: "too much waits for the connections of this client")
+  }
+
+  private func reportDrops() {
+    let dropped = statistics.droppedFrames - reportedDrops
+    guard dropped > 0 else { return }
+    reportedDrops = statistics.droppedFrames
+    logger.info("slow listeners have lost \(dropped) audio frames of their own in the last second")
+  }
+
+  /// Answers everyone who waits for the engine.
+  func failPending(_ report: ErrorReport) {
+    for (_, requester) in pending.takeAll() { requester.refuse(report, sessionID: nil) }
+  }
+}

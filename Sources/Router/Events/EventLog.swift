@@ -1,0 +1,234 @@
+import GRDB
+import WireProtocol
+
+/// What happened in repositories and what music was made of it, in the Router's state on disk. Bounded by
+/// `RouterLimits`: what is older goes.
+package struct EventLog: Sendable {
+  /// What is known of a repository.
+  package struct Repository: Sendable, Equatable {
+    package var id: SessionID
+    /// `owner/name`.
+    package var name: String
+    package var language: String?
+    /// Of the newest event, and of the newest that has become music.
+    package var lastNumber: Int
+    package var lastPlayed: Int
+    /// Since 1970.
+    package var lastEventMilliseconds: Int
+  }
+
+  /// What became of a delivery.
+  package enum Appended: Sendable, Equatable {
+    /// - Parameter forgotten: a repository that had to make room for this one's.
+    case new(LoggedEvent, Repository, forgotten: SessionID?)
+    /// It came within the last 24 hours already.
+    case duplicate
+  }
+
+  /// An event that has become music, as it is kept.
+  package struct Played: Sendable, Equatable {
+    package var number: Int
+    package var event: RepositoryEvent
+    package var parameters: MusicalParameters
+    /// nil where it is no longer kept, and where the event is silent.
+    package var score: Score?
+
+    package init(number: Int, event: RepositoryEvent, parameters: MusicalParameters, score: Score?) {
+      self.number = number
+      self.event = event
+      self.parameters = parameters
+      self.score = score
+    }
+  }
+
+  let store: StateStore
+  /// By which events and deliveries grow old, whatever the clock on the wall says.
+  private let clock: RunningClock
+
+  package init(store: StateStore, clock: RunningClock) {
+    self.store = store
+    self.clock = clock
+  }
+
+  /// Writes a delivery down, once.
+  ///
+  /// - Parameter tester: who sends a test event; nil for GitHub.
+  /// - Throws: `too_many_sessions` where a test event's repository finds no room.
+  package func append(_ event: RepositoryEvent, testOf tester: Grant? = nil) async throws -> Appended {
+    try await store.write { [clock] database in
+      let known = try Self.repository(event.repositoryID, database)
+      // Deliveries overtake one another and clocks are set back: what is written later comes later.
+      let received = max(event.receivedMilliseconds, known?.lastEventMilliseconds ?? 0)
+      let now = clock.milliseconds()
+      try Self.forgetDeliveries(now, database)
+      // A test event comes once, under a name of our own, and takes no other delivery's place.
+      if tester == nil {
+        try database.run(
+          "INSERT OR IGNORE INTO delivery VALUES (?, ?, ?)", [event.deliveryID, received, now])
+        guard database.changesCount > 0 else { return .duplicate }
+      }
+      let repository = Repository(
+        // A test event gives nothing another name.
+        id: event.repositoryID,
+        name: tester == nil ? event.repositoryName : known?.name ?? event.repositoryName,
+        language: event.language ?? known?.language,
+        lastNumber: (known?.lastNumber ?? 0) + 1, lastPlayed: known?.lastPlayed ?? 0,
+        lastEventMilliseconds: received)
+      let forgotten = known == nil ? try RepositoryRoom(database).make(for: tester) : nil
+      try Self.write(repository, by: tester, database)
+      let id = event.repositoryID.description
+      try database.run(
+        "INSERT INTO event VALUES (?, ?, ?, ?, ?, NULL, FALSE, NULL, ?)",
+        [id, repository.lastNumber, received, event.commits, JSON.text(event), now])
+      try database.run(
+        "DELETE FROM event WHERE repository_id = ? AND number <= ?",
+        [id, repository.lastNumber - RouterLimits.maximumEventsPerRepository])
+      return .new(LoggedEvent(number: repository.lastNumber, event: event), repository, forgotten: forgotten)
+    }
+  }
+
+  /// Those of the deliveries that have not come within the last 24 hours.
+  func unknown(_ events: [RepositoryEvent]) async throws -> [RepositoryEvent] {
+    try await store.read { database in
+      try events.filter { event in
+        try Row.fetchOne(
+          database, sql: "SELECT 1 FROM delivery WHERE delivery_id = ?", arguments: [event.deliveryID]) == nil
+      }
+    }
+  }
+
+  // MARK: Where polling has come to
+
+  /// The last answer's ETag, empty where it had none; nil for a source that was never read to its end.
+  func pollMark(of source: String) async throws -> String? {
+    try await store.read { database in
+      try String.fetchOne(
+        database, sql: "SELECT value FROM setting WHERE name = ?", arguments: [Self.markName(source)])
+    }
+  }
+
+  func keepPollMark(_ mark: String, of source: String) async throws {
+    try await store.write { database in
+      try database.run("INSERT OR REPLACE INTO setting VALUES (?, ?)", [Self.markName(source), mark])
+    }
+  }
+
+  private static func markName(_ source: String) -> String { "polled \(source.lowercased())" }
+
+  /// Events that have not become music, the oldest first. What cannot be read is put aside, so that it is in nobody's way.
+  package func unplayed(limit: Int = RouterLimits.composedPerRead) async throws -> [LoggedEvent] {
+    try await store.write { database in
+      while true {
+        let rows = try Row.fetchAll(
+          database,
+          sql: """
+            SELECT repository_id, number, event FROM event WHERE parameters IS NULL
+            ORDER BY received_ms, number LIMIT ?
+            """, arguments: [limit])
+        var unreadable: [Unreadable] = []
+        let events = rows.compactMap { row -> LoggedEvent? in
+          if let event: RepositoryEvent = JSON.value(row["event"]) {
+            return LoggedEvent(number: row["number"], event: event)
+          }
+          unreadable.append(
+            Unreadable(
+              sessionID: row["repository_id"], place: "event \(row["number"] as Int)", content: row["event"],
+              removal: "DELETE FROM event WHERE repository_id = ? AND 'event ' || number = ?"))
+          return nil
+        }
+        try StateRows.putAside(unreadable, database)
+        if !events.isEmpty || unreadable.isEmpty { return events }
+      }
+    }
+  }
+
+  package func history(of repository: SessionID) async throws -> MusicHistory {
+    try await store.read { database in
+      let json = try String.fetchOne(
+        database, sql: "SELECT history FROM repository WHERE repository_id = ?",
+        arguments: [repository.description])
+      return JSON.value(json) ?? MusicHistory()
+    }
+  }
+
+  /// Writes down what an event has become.
+  package func save(_ played: Played, history: MusicHistory) async throws {
+    try await store.write { database in
+      let id = played.event.repositoryID.description
+      try database.run(
+        "UPDATE event SET parameters = ?, is_silent = ?, score = ? WHERE repository_id = ? AND number = ?",
+        [
+          JSON.text(played.parameters), played.score == nil, played.score.map(JSON.text), id, played.number,
+        ])
+      try database.run(
+        "UPDATE repository SET history = ?, last_played = ? WHERE repository_id = ?",
+        [JSON.text(history), played.number, id])
+      try database.run(
+        "UPDATE event SET score = NULL WHERE repository_id = ? AND number <= ? AND score IS NOT NULL",
+        [id, played.number - RouterLimits.maximumScoresPerRepository])
+    }
+  }
+
+  /// Takes off the disk what is too old or too much.
+  package func sweep() async throws {
+    try await store.write { [clock] database in
+      let now = clock.milliseconds()
+      try database.run("DELETE FROM event WHERE kept_ms < ?", [now - RouterLimits.eventMilliseconds])
+      try Self.forgetDeliveries(now, database)
+      try database.run(
+        """
+        DELETE FROM delivery WHERE kept_ms <= (
+          SELECT kept_ms FROM delivery ORDER BY kept_ms DESC LIMIT 1 OFFSET ?)
+        """, [RouterLimits.maximumDeliveries])
+      try RepositoryRoom(database).dropScores()
+    }
+  }
+
+  private static func forgetDeliveries(_ now: Int, _ database: Database) throws {
+    try database.run("DELETE FROM delivery WHERE kept_ms < ?", [now - RouterLimits.deliveryMilliseconds])
+  }
+
+  // MARK: Repositories
+
+  /// All of them; called before anything else asks.
+  package func repositories() throws -> [Repository] {
+    try store.readNow { database in
+      try Row.fetchAll(database, sql: "SELECT * FROM repository").compactMap(Self.repository)
+    }
+  }
+
+  private static func repository(_ id: SessionID, _ database: Database) throws -> Repository? {
+    try Row.fetchOne(
+      database, sql: "SELECT * FROM repository WHERE repository_id = ?", arguments: [id.description]
+    ).flatMap(repository)
+  }
+
+  private static func repository(_ row: Row) -> Repository? {
+    guard let id = try? SessionID(row["repository_id"] as String) else { return nil }
+    return Repository(
+      id: id, name: row["name"], language: row["language"], lastNumber: row["last_number"],
+      lastPlayed: row["last_played"], lastEventMilliseconds: row["last_event_ms"])
+  }
+
+  /// What GitHub has told of once is GitHub's, whoever tried it out before.
+  private static func write(_ repository: Repository, by tester: Grant?, _ database: Database) throws {
+    let creator = (tester?.client ?? .router).description
+    try database.run(
+      """
+      INSERT INTO repository VALUES (?, ?, ?, ?, ?, ?, NULL, ?) ON CONFLICT (repository_id) DO UPDATE SET
+        name = excluded.name, language = excluded.language, last_number = excluded.last_number,
+        last_event_ms = excluded.last_event_ms,
+        creator = CASE WHEN excluded.creator = 'router' THEN 'router' ELSE creator END
+      """,
+      [
+        repository.id.description, repository.name, repository.language, repository.lastNumber,
+        repository.lastPlayed, repository.lastEventMilliseconds, creator,
+      ])
+  }
+}
+
+extension Database {
+  func run(_ sql: String, _ arguments: StatementArguments = []) throws {
+    try cachedStatement(sql: sql).execute(arguments: arguments)
+  }
+}

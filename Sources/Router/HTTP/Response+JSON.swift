@@ -1,0 +1,21 @@
+import HTTPTypes
+import Hummingbird
+import NIOCore
+
+extension Response {
+  static func json(_ bytes: [UInt8], status: HTTPResponse.Status = .ok) -> Response {
+    Response(
+      status: status, headers: [.contentType: "application/json", .cacheControl: "no-store"],
+      body: .init(byteBuffer: ByteBuffer(bytes: bytes)))
+  }
+
+  init(_ refusal: RequestError) {
+    self = .json(JSON.encode(refusal.report), status: HTTPResponse.Status(code: refusal.status))
+    let usual = status == .serviceUnavailable ? RouterLimits.retryAfterSeconds : nil
+    headers[.retryAfter] = (refusal.retryAfterSeconds ?? usual).map { String($0) }
+    // RFC 6750, 3.
+    if status == .unauthorized { headers[.wwwAuthenticate] = "Bearer" }
+    // RFC 9110, 15.5.22.
+    if status == .upgradeRequired { headers[.upgrade] = "websocket" }
+  }
+}
