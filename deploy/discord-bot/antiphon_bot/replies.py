@@ -28,7 +28,7 @@ class Reply:
     embed: discord.Embed | None = None
     view: discord.ui.View | None = None
     files: list[discord.File] = field(default_factory=list)
-    #: For the asker alone.
+    #: For the requester alone.
     private: bool = False
 
     def arguments(self) -> dict[str, Any]:
