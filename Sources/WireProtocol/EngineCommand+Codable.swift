@@ -80,7 +80,7 @@ extension CodingUserInfoKey {
 
 extension EngineCommand: Codable {
   private enum Key: String, CodingKey {
-    case type, path, query, limit, url, tag, offset, volume, loop, paused, level, filters, score
+    case type, path, query, limit, url, tag, offset, volume, loop, paused, level, score
     case encoding, rendering, voices, client
     case requestID = "request_id"
     case sessionID = "session_id"
@@ -151,7 +151,6 @@ extension EngineCommand: Codable {
     case "mute": return .mute(try roles(fields))
     case "status": return .status
     case "why": return .why
-    case "filters": throw ErrorReport.notYet("the command \(type)")
     default:
       throw ErrorReport(
         .invalidCommand, "the command type is \(type.quoted)",
@@ -162,7 +161,6 @@ extension EngineCommand: Codable {
   }
 
   private static func playRequest(_ fields: KeyedDecodingContainer<Key>) throws -> PlayRequest {
-    if fields.contains(.filters) { throw ErrorReport.notYet("the field filters") }
     let score = try fields.decodeIfPresent(Score.self, forKey: .score)?.checked()
     if score != nil, fields.contains(.url) { throw ErrorReport.field("url", "is given beside a score") }
     let start =

@@ -6,11 +6,6 @@ extension ErrorReport {
       stage: .command)
   }
 
-  static func notYet(_ what: String) -> ErrorReport {
-    ErrorReport(
-      .unsupported, "\(what) is part of the protocol and not produced by this version", stage: .command)
-  }
-
   /// What was wrong with a command's JSON.
   public init(decoding error: any Error) {
     switch error {

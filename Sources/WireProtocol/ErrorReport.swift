@@ -47,7 +47,6 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
   case invalidSessionID = "invalid_session_id"
   case lineTooLong = "line_too_long"
   case invalidSource = "invalid_source"
-  case unsupported
   case noSuchSession = "no_such_session"
   case notFound = "not_found"
   case methodNotAllowed = "method_not_allowed"
@@ -97,7 +96,6 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
       .idempotencyConflict:
       422
     case .internal: 500
-    case .unsupported: 501
     case .sourceUnreachable, .extractionFailed: 502
     case .rateLimited: 429
     case .extractorUnavailable, .workersExhausted, .overloaded, .tooManySessions, .engineUnavailable,

@@ -21,7 +21,7 @@ from opus import decode
 from processes import ROOT, Antiphon, Server
 from signals import Glides
 
-_PACKAGES = [ROOT / "deploy" / "discord-bot", ROOT / "deploy" / "discord-bot" / "antiphon-client"]
+_PACKAGES = [ROOT / "deploy" / "discord-bot", ROOT / "deploy" / "clients" / "python"]
 
 
 SONG = tone_clip(440, 120, OGG_OPUS)

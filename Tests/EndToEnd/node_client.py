@@ -14,7 +14,7 @@ from hearing import Hearing
 from inbox import PATIENCE_SECONDS, Event
 from processes import ROOT
 
-PACKAGE = ROOT / "deploy" / "discord-bot" / "antiphon-client-node"
+PACKAGE = ROOT / "deploy" / "clients" / "node"
 
 #: Where Debian's node-ws is.
 WS = Path("/usr/share/nodejs/ws")

@@ -24,7 +24,6 @@ COMMANDS = {
     "loop of the wrong kind": ({"type": "play", "url": "media:a", "loop": "yes"}, "invalid_command"),
     "prepare for nothing": ({"type": "prepare", "url": "media:a"}, "no_such_session"),
     "prepare without URL": ({"type": "prepare"}, "invalid_command"),
-    "filters": ({"type": "filters", "filters": []}, "unsupported"),
     "score": ({"type": "play", "url": "media:a", "score": {}}, "invalid_command"),
     "end_ms before start_ms": ({"type": "play", "url": "media:a", "start_ms": 900, "end_ms": 900}, "invalid_command"),
     "pause of nothing": ({"type": "pause"}, "no_such_session"),
@@ -47,7 +46,6 @@ STATUS = {
     "no_such_session": 404,
     "invalid_state": 409,
     "line_too_long": 413,
-    "unsupported": 501,
 }
 
 #: What is no JSON object.
@@ -156,7 +154,7 @@ async def test_over_http(antiphon, new_session, bystander):
     for door, base in doors.items():
         session = new_session()
         for what, (command, code) in COMMANDS.items():
-            if what == "unknown type" or (door == "Router" and command["type"] == "filters"):
+            if what == "unknown type":
                 continue
             body = {name: value for name, value in command.items() if name != "type"}
             answer = await request("POST", f"{base}/{session}/{command['type']}", body)

@@ -20,9 +20,9 @@ from opus import FRAME, decode
 from processes import ROOT
 
 GUIDE = (ROOT / "docs" / "bots.md").read_text()
-README = (ROOT / "deploy" / "discord-bot" / "antiphon-client" / "README.md").read_text()
-NODE_README = (ROOT / "deploy" / "discord-bot" / "antiphon-client-node" / "README.md").read_text()
-PYTHON_PACKAGE = ROOT / "deploy" / "discord-bot" / "antiphon-client"
+README = (ROOT / "deploy" / "clients" / "python" / "README.md").read_text()
+NODE_README = (ROOT / "deploy" / "clients" / "node" / "README.md").read_text()
+PYTHON_PACKAGE = ROOT / "deploy" / "clients" / "python"
 
 SHORT = tone_clip(440, 2, OGG_OPUS)
 SONG = tone_clip(440, 120, OGG_OPUS)
@@ -132,8 +132,8 @@ async def test_the_readme_of_the_package_for_node(antiphon, media, new_session, 
 def test_links_lead_somewhere():
     for text, folder in (
         (GUIDE, "docs"),
-        (README, "deploy/discord-bot/antiphon-client"),
-        (NODE_README, "deploy/discord-bot/antiphon-client-node"),
+        (README, "deploy/clients/python"),
+        (NODE_README, "deploy/clients/node"),
     ):
         for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
             assert (ROOT / folder / link).exists(), link

@@ -1,15 +1,24 @@
-"""antiphon_client's picture of a session, by a clock that is set."""
+"""What a session's messages do to its state: the vectors that all readers share, and the Python client's own part."""
+
+import dataclasses
+import json
+import re
+import subprocess
 
 import pytest
 from antiphon_client import SessionState
 
+from processes import ROOT
+
 TRACK = {"url": "media:a.opus", "title": "A", "duration_ms": 60_000, "codec": "opus"}
+FOLDER = ROOT / "Tests" / "Vectors"
+VECTORS = json.loads((FOLDER / "session-state.json").read_text())["vectors"]
 
 
 class Clock:
     """Seconds."""
 
-    now = 100.0
+    now = 0.0
 
     def __call__(self) -> float:
         return self.now
@@ -30,37 +39,77 @@ def state(clock):
     return state
 
 
-def test_the_position_moves_with_the_clock(state, clock):
-    assert state.position_ms == 10_000
-    clock.now += 2.5
-    assert state.position_ms == 12_500
+@pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector["name"])
+def test_the_vectors(vector, clock):
+    state = SessionState(clock)
+    expected = {}
+    for number, step in enumerate(vector["steps"]):
+        clock.now += step.get("after_ms", 0) / 1_000
+        if "message" in step:
+            state.apply(step["message"])
+        expected |= step["state"]
+        wanted = expected | {"current": step["state"].get("current", expected["track"])}
+        del wanted["track"]
+        assert seen(state) == wanted, f"step {number}: {step}"
 
 
-@pytest.mark.parametrize("kind, playback", [("paused", "paused"), ("buffering", "streaming")])
-def test_it_stands_still_while_nothing_is_sent(state, clock, kind, playback):
-    state.apply({"type": kind, "position_ms": 11_000})
-    clock.now += 100
-    assert (state.position_ms, state.playback, state.buffering) == (11_000, playback, kind == "buffering")
-    state.apply({"type": "resumed" if kind == "paused" else "playing", "position_ms": 11_000})
-    clock.now += 1
-    assert (state.position_ms, state.playback, state.buffering) == (12_000, "streaming", False)
+def seen(state):
+    current = known(state.current)
+    entry = current and {name: current.pop(name) for name in ("id", "requested_by") if name in current}
+    return {
+        "state": state.playback,
+        "buffering": state.buffering,
+        "sounding": state.is_sounding,
+        "current": current,
+        "position_ms": state.position_ms,
+        "volume": state.volume,
+        "engine_connected": state.engine_connected,
+        "queue": {
+            "current": entry | {"url": current["url"]} if entry else None,
+            "tracks": [known(track) for track in state.queue],
+            "total": state.total,
+            "history_total": state.history_total,
+            "loop": state.loop,
+            "bitrate_kbps": state.bitrate_kbps,
+        },
+    }
 
 
-def test_a_seek_in_a_pause_stays_a_pause(state, clock):
-    state.apply({"type": "paused", "position_ms": 11_000})
-    state.apply({"type": "seeked", "position_ms": 30_000})
-    clock.now += 5
-    assert (state.position_ms, state.playback) == (30_000, "paused")
+def known(track):
+    """Without what is unknown, false or empty."""
+    if track is None:
+        return None
+    values = dataclasses.asdict(track) | ({"chapters": list(track.chapters)} if hasattr(track, "chapters") else {})
+    return {name: value for name, value in values.items() if value}
 
 
-def test_it_stands_still_without_an_engine(state, clock):
-    clock.now += 1
-    state.apply({"type": "engine", "engine": {"connected": False, "message": "it went"}})
-    clock.now += 60
-    assert (state.position_ms, state.engine_connected) == (11_000, False)
+def test_the_vectors_in_javascript():
+    """The page's module and the Node client's, in Node."""
+    done = subprocess.run(["node", "--test", FOLDER], capture_output=True, text=True)
+    passed = re.search(r"^# pass (\d+)$", done.stdout, re.MULTILINE)
+    assert done.returncode == 0 and int(passed[1]) == 2 * len(VECTORS), done.stdout + done.stderr
 
 
-def test_it_ends_at_the_end_and_goes_round_in_a_loop(state, clock):
+def test_the_vectors_and_the_table_have_every_message_and_every_state():
+    steps = [step for vector in VECTORS for step in vector["steps"]]
+    had = {step["message"]["type"] for step in steps if "message" in step}
+    wire = (ROOT / "docs" / "wire-protocol.md").read_text()
+    page = (ROOT / "docs" / "http-and-websocket.md").read_text()
+    # The Router alone hears `hello`.
+    told = (types(wire, "### Events") | types(page, "## `GET /ws")) - {"hello"}
+    assert len(told) > 20 and told <= had, "a message without a vector"
+    assert told <= types(page, "### What each event does"), "a message without a line in the table"
+    states = {step["state"]["state"] for step in steps if "state" in step["state"]}
+    assert states == {"idle", "extracting", "streaming", "paused"}
+
+
+def types(text, heading):
+    """What the first column of the first table below a heading names."""
+    head, _, *rows = re.search(r"(?:^\|.*\n)+", text.partition(heading)[2], re.MULTILINE)[0].splitlines()
+    return {name for row in rows for name in re.findall(r"`([a-z]+)`", row.split("|")[1])}
+
+
+def test_the_position_stops_at_the_end_and_goes_round_in_a_loop(state, clock):
     clock.now += 1_000
     assert state.position_ms == 60_000
     state.apply({"type": "ready", **TRACK, "loop": True, "volume": 1})
@@ -69,40 +118,9 @@ def test_it_ends_at_the_end_and_goes_round_in_a_loop(state, clock):
     assert state.position_ms == 1_500
 
 
-def test_a_stream_without_an_end_goes_on(state, clock):
-    state.apply({"type": "extracting", "url": "https://radio.example/"})
-    state.apply({"type": "ready", "url": "https://radio.example/", "live": True, "volume": 1})
-    state.apply({"type": "playing", "position_ms": 0})
-    clock.now += 10_000
-    assert state.position_ms == 10_000_000 and state.duration_ms is None
-
-
 def test_what_someone_said_of_a_track_goes_before_what_its_file_says(state):
     queue = {"current": {"id": "7", "url": TRACK["url"], "title": "Said", "requested_by": "ann"}, "total": 0}
     state.apply({"type": "queue", "queue": queue})
     current = state.current
     assert (current.id, current.title, current.requested_by) == ("7", "Said", "ann")
     assert (current.duration_ms, current.codec) == (60_000, "opus")
-    # The queue is ahead of the engine for a moment.
-    state.apply({"type": "queue", "queue": {"current": {"id": "8", "url": "media:b.opus"}, "total": 0}})
-    assert (state.current.id, state.current.title, state.current.duration_ms) == ("8", None, None)
-
-
-def test_an_end(state):
-    state.apply({"type": "ended", "reason": "stopped", "position_ms": 20_000})
-    state.apply({"type": "queue", "queue": {"tracks": [], "offset": 0, "total": 0, "loop": "off"}})
-    assert (state.playback, state.position_ms, state.current) == ("idle", 0, None)
-
-
-def test_a_queue_without_its_tracks_is_not_an_empty_one(state):
-    tracks = [{"id": str(number), "url": "media:a.opus"} for number in range(3)]
-    state.apply({"type": "queue", "queue": {"tracks": tracks, "offset": 0, "total": 3}})
-    for partial in ({"tracks": tracks[:1], "offset": 0}, {"tracks": tracks[1:], "offset": 1}, {"tracks": []}, {}):
-        state.apply({"type": "queue", "queue": partial | {"total": 3}})
-        assert [entry.id for entry in state.queue] == ["0", "1", "2"], partial
-
-
-def test_events_that_are_not_known_change_nothing(state):
-    before = (state.playback, state.current, state.queue, state.position_ms)
-    state.apply({"type": "from_the_future", "position_ms": 7})
-    assert (state.playback, state.current, state.queue, state.position_ms) == before

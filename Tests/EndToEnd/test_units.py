@@ -342,8 +342,8 @@ def test_an_interrupted_upgrade_leaves_nothing_stopped(installed):
 def wheels(machine):
     """What the bot needs from PyPI, which the machine cannot reach; for its Python."""
     needed = ["setuptools>=68"]
-    for folder in ("", "antiphon-client"):
-        project = tomllib.loads((ROOT / "deploy/discord-bot" / folder / "pyproject.toml").read_text())["project"]
+    for folder in ("discord-bot", "clients/python"):
+        project = tomllib.loads((ROOT / "deploy" / folder / "pyproject.toml").read_text())["project"]
         needed += project["dependencies"] + project.get("optional-dependencies", {}).get("discord", [])
     needed = [name for name in needed if not name.startswith("antiphon-client")]
     folder = machine.root / "wheels"

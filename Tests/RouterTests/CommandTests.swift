@@ -76,7 +76,7 @@ import WireProtocol
       (#"{"type":"history","limit":0}"#, .invalidCommand, nil),
       (#"{"type":"pause","session_id":"8","request_id":"q"}"#, .invalidCommand, "q"),
       (#"{"type":"pause","channel_id":"8"}"#, .invalidCommand, nil),
-      (#"{"type":"ping","t":"x"}"#, .invalidCommand, nil), (#"{"type":"filters"}"#, .unsupported, nil),
+      (#"{"type":"ping","t":"x"}"#, .invalidCommand, nil),
     ] as [(String, ErrorCode, String?)])
   func `is refused with what is wrong and the ID of the requester`(
     _ json: String, _ code: ErrorCode, _ requestID: String?

@@ -78,7 +78,6 @@ import WireProtocol
     (#"{"type":"play","session_id":"1","url":"a","volume":-0.1}"#, .invalidCommand, "volume"),
     (#"{"type":"play","session_id":"1","url":"a","start_ms":-1}"#, .invalidCommand, "start_ms"),
     (#"{"type":"play","session_id":"1","url":"a","start_ms":80,"end_ms":99}"#, .invalidCommand, "end_ms"),
-    (#"{"type":"play","session_id":"1","url":"a","filters":{}}"#, .unsupported, "filters"),
     (#"{"type":"prepare","session_id":"1"}"#, .invalidCommand, "url"),
     (#"{"type":"play","session_id":"1","url":"a","bitrate_kbps":7}"#, .invalidCommand, "bitrate_kbps"),
     (#"{"type":"play","session_id":"1","url":"a","bitrate_kbps":511}"#, .invalidCommand, "8 to 510"),

@@ -22,7 +22,7 @@ struct EngineHTTPAPI: Sendable {
   func routes() -> Hummingbird.Router<BasicRequestContext> {
     let router = Hummingbird.Router()
     router.add(middleware: EngineEndpointMiddleware(requestGuard: requestGuard))
-    for name in ["play", "prepare", "unprepare", "pause", "resume", "stop", "seek", "volume", "filters"] {
+    for name in ["play", "prepare", "unprepare", "pause", "resume", "stop", "seek", "volume"] {
       router.post("session/:id/\(name)") { request, context in
         try await command(name, request, id: sessionID(context))
       }

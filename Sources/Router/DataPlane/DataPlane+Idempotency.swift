@@ -91,7 +91,7 @@ extension Requester.Answer {
     guard case .event(let event) = self, case .error(let report) = event.body else { return true }
     // What kills the engine is tried again after a while.
     guard report.code != .sourceCrashesEngine else { return false }
-    return report.code.httpStatus < 500 || report.code == .unsupported
+    return report.code.httpStatus < 500
   }
 }
 

@@ -293,6 +293,7 @@ final class RoutedSession {
       counter.anchor(positionMilliseconds: position, dueNanoseconds: due)
     case .paused(let position):
       playback.state = .paused
+      playback.buffering = false
       playback.positionMilliseconds = position
     case .buffering: playback.buffering = true
     case .dropped(let count): counter.skip(count)

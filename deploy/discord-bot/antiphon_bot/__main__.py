@@ -11,6 +11,7 @@ import sys
 import aiohttp
 import discord
 
+from . import commands
 from .bot import AntiphonBot
 from .settings import EXIT_USAGE, Settings, parse
 
@@ -35,6 +36,7 @@ def main() -> None:
 async def _run(settings: Settings) -> int:
     """The exit status, when it is over."""
     bot = AntiphonBot(settings)
+    commands.add_all(bot)
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

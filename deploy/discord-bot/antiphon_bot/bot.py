@@ -11,7 +11,7 @@ import discord
 from antiphon_client import Event
 from discord import app_commands
 
-from . import commands, health
+from . import health
 from .announcements import announce
 from .guild_player import GuildPlayer
 from .settings import Settings
@@ -26,6 +26,8 @@ STOP_SECONDS = 3.0
 
 
 class AntiphonBot(discord.Client):
+    """Knows no command: the program adds them to its tree before it logs in."""
+
     def __init__(self, settings: Settings) -> None:
         super().__init__(
             # No privileged intents: who is in voice channels comes with voice states.
@@ -61,7 +63,6 @@ class AntiphonBot(discord.Client):
         return player
 
     async def setup_hook(self) -> None:
-        commands.add_all(self)
         await self.tree.sync()
         self._tasks.spawn(self._housekeeping())
         if self.settings.health_file is not None:

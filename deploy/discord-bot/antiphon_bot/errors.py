@@ -15,15 +15,15 @@ _WORDS = {
     "engine_unavailable": "The music server is being restarted. What played goes on by itself in a moment.",
     "no_such_session": "Nothing is playing. Start something with /play.",
     "superseded": "Somebody else was faster: another command took the place of yours.",
-    "unauthorized": "The music server does not accept my token. Whoever runs me has to give me another.",
-    "forbidden": "My token for the music server does not allow that. Whoever runs me has to give me another.",
-    "token_unavailable": "I cannot read my token for the music server. Whoever runs me has to look at my log.",
+    "unauthorized": "The music server does not accept my token. My operator has to give me another.",
+    "forbidden": "My token for the music server does not allow that. My operator has to give me another.",
+    "token_unavailable": "I cannot read my token for the music server. My operator has to look at my log.",
 }
 
 #: What to do, in place of the Router's own hints for programmers.
 _HINTS = {
     "source_not_found": "Check the address, or choose from what /play suggests.",
-    "extractor_unavailable": "Files and direct links still play. Whoever runs me has to install yt-dlp.",
+    "extractor_unavailable": "Files and direct links still play. My operator has to install yt-dlp.",
     "extraction_failed": "Try again, or another link.",
 }
 

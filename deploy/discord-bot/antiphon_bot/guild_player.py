@@ -20,7 +20,7 @@ _log = logging.getLogger(__name__)
 
 #: A session that nobody uses is closed after this time; the music of others who listen to it goes on.
 IDLE_SECONDS = 600.0
-#: How long whoever asks for something waits for a Router, or an engine, that is away.
+#: How long a command waits for a Router or an engine that is away.
 PATIENCE_SECONDS = 8.0
 
 Announce = Callable[["GuildPlayer", Event], None]

@@ -28,7 +28,7 @@ class Reply:
     embed: discord.Embed | None = None
     view: discord.ui.View | None = None
     files: list[discord.File] = field(default_factory=list)
-    #: For the asker alone.
+    #: For the requester alone.
     private: bool = False
 
     def arguments(self) -> dict[str, Any]:
@@ -74,4 +74,4 @@ async def _settled(work: Coroutine[Any, Any, Reply]) -> Reply:
         return Reply(str(refusal), private=True)
     except Exception:
         _log.exception("a command failed")
-        return Reply("Something went wrong in me. Whoever runs me finds it in my log.", private=True)
+        return Reply("Something went wrong in me. My operator can find it in my log.", private=True)

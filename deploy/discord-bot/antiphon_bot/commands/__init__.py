@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from ..bot import AntiphonBot
 from . import information, play, queue, transport
-
-if TYPE_CHECKING:
-    from ..bot import AntiphonBot
 
 
 def add_all(bot: AntiphonBot) -> None:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import discord
 
+from ..bot import AntiphonBot
 from ..errors import Refusal
 from ..explanation import Hearing, explain
 from ..now_playing import embed_of, with_cover
 from ..replies import Reply, respond
-from .asker import Asker
-
-if TYPE_CHECKING:
-    from ..bot import AntiphonBot
+from .requester import Requester
 
 
 def add(bot: AntiphonBot) -> None:
@@ -27,7 +23,7 @@ def add(bot: AntiphonBot) -> None:
 
 
 async def _now_playing(bot: AntiphonBot, interaction: discord.Interaction) -> Reply:
-    session = await Asker(bot, interaction).session()
+    session = await Requester(bot, interaction).session()
     track = session.state.current
     if track is None:
         raise Refusal("Nothing is playing. Start something with /play.")
@@ -37,17 +33,17 @@ async def _now_playing(bot: AntiphonBot, interaction: discord.Interaction) -> Re
 
 
 async def _why(bot: AntiphonBot, interaction: discord.Interaction) -> Reply:
-    asker = Asker(bot, interaction)
-    session = await asker.session()
-    me = asker.guild.me.voice
-    voice = asker.player.voice
+    requester = Requester(bot, interaction)
+    session = await requester.session()
+    me = requester.guild.me.voice
+    voice = requester.player.voice
     hearing = Hearing(
         channel_id=voice.channel_id,
         voice_connected=voice.is_connected,
         muted_by_server=bool(me and me.mute),
         suppressed=bool(me and me.suppress),
         volume=session.state.volume,
-        paused_for_absence=asker.player.paused_for_absence,
+        paused_for_absence=requester.player.paused_for_absence,
         starved_packets=session.packets.counters.starved,
     )
     return Reply(explain(await session.why(), hearing), private=True)

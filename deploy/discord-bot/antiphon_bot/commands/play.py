@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import discord
 from antiphon_client import AntiphonError, EventStream, Session
 from discord import app_commands
 
 from .. import finding
+from ..bot import AntiphonBot
 from ..errors import Refusal
 from ..queue_pages import entry_line
 from ..replies import Reply, respond
 from ..suggestions import MAX_CHARACTERS, MAX_CHOICES
 from ..text import count
-from .asker import Asker
-
-if TYPE_CHECKING:
-    from ..bot import AntiphonBot
+from .requester import Requester
 
 #: How long /play waits to hear whether a track that begins at once can be loaded.
 FIRST_SOUND_SECONDS = 10.0
@@ -57,37 +55,37 @@ def add(bot: AntiphonBot) -> None:
 
 
 async def _play(bot: AntiphonBot, interaction: discord.Interaction, query: str | None, next: bool) -> Reply:
-    asker = Asker(bot, interaction)
-    asker.require_summoning()
-    player = asker.player
+    requester = Requester(bot, interaction)
+    requester.require_summoning()
+    player = requester.player
     session = await player.session()
-    joined = await _come(asker)
+    joined = await _come(requester)
     try:
         if query is None:
             return await go_on(session)
-        return await _add(session, await _wanted(asker, session, query), next)
+        return await _add(session, await _wanted(requester, session, query), next)
     except (AntiphonError, Refusal):
         if joined and session.state.playback == "idle":
             await player.leave()
         raise
 
 
-async def _come(asker: Asker) -> bool:
-    """Joins the asker, unless the bot plays for others; whether it was in no channel before."""
-    player, channel = asker.player, asker.voice_channel
+async def _come(requester: Requester) -> bool:
+    """Joins the requester, unless the bot plays for others; whether it was in no channel before."""
+    player, channel = requester.player, requester.voice_channel
     here = player.voice.channel_id
     if channel is None or (here not in (None, channel.id) and player.people_in(here) > 0):
         # Somebody who manages the server adds from elsewhere.
         return False
-    player.summoner_id = asker.member.id
-    player.text_channel_id = asker.interaction.channel_id
+    player.summoner_id = requester.member.id
+    player.text_channel_id = requester.interaction.channel_id
     return await player.join(channel)
 
 
-async def _wanted(asker: Asker, session: Session, query: str) -> list[dict[str, Any]]:
+async def _wanted(requester: Requester, session: Session, query: str) -> list[dict[str, Any]]:
     """The tracks that a suggestion, or what somebody has typed themselves, stands for."""
-    address, requested_by = asker.bot.suggestions.query(query), asker.member.display_name
-    if hit := asker.bot.suggestions.hit(address):
+    address, requested_by = requester.bot.suggestions.query(query), requester.member.display_name
+    if hit := requester.bot.suggestions.hit(address):
         return [finding.track_of(hit, requested_by)]
     return await finding.find(session, address, requested_by)
 

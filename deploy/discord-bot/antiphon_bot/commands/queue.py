@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import discord
 from antiphon_client import Session
 from discord import app_commands
 
+from ..bot import AntiphonBot
 from ..errors import Refusal
 from ..queue_pages import QueuePages
 from ..replies import Reply, respond
 from ..suggestions import MAX_CHARACTERS, MAX_CHOICES
 from ..text import clock, count, one_line, safe, title_of
-from .asker import Asker
-
-if TYPE_CHECKING:
-    from ..bot import AntiphonBot
+from .requester import Requester
 
 #: What a suggestion's value begins with: the Router's own names of tracks are numbers too.
 _CHOSEN = "entry:"
@@ -75,14 +71,14 @@ def _choices(session: Session, typed: str) -> list[app_commands.Choice[str]]:
 
 
 async def _queue(bot: AntiphonBot, interaction: discord.Interaction) -> Reply:
-    asker = Asker(bot, interaction)
-    pages = QueuePages(asker.player, interaction)
+    requester = Requester(bot, interaction)
+    pages = QueuePages(requester.player, interaction)
     text = await pages.text(0)
     return Reply(text, view=pages if pages.has_pages else None, private=True)
 
 
 async def _remove(bot: AntiphonBot, interaction: discord.Interaction, track: str) -> Reply:
-    session = await Asker(bot, interaction).session_to_change()
+    session = await Requester(bot, interaction).session_to_change()
     entry_id, name = await _find(session, track)
     await session.queue_remove(entry_id)
     return Reply(f"➖ **{safe(name)}**")
@@ -106,7 +102,7 @@ async def _find(session: Session, track: str) -> tuple[str, str]:
 
 
 async def _shuffle(bot: AntiphonBot, interaction: discord.Interaction) -> Reply:
-    session = await Asker(bot, interaction).session_to_change()
+    session = await Requester(bot, interaction).session_to_change()
     if session.state.total < 2:
         raise Refusal("There is nothing to shuffle: fewer than two tracks wait.")
     await session.queue_shuffle()
@@ -114,6 +110,6 @@ async def _shuffle(bot: AntiphonBot, interaction: discord.Interaction) -> Reply:
 
 
 async def _loop(bot: AntiphonBot, interaction: discord.Interaction, mode: str) -> Reply:
-    session = await Asker(bot, interaction).session_to_change()
+    session = await Requester(bot, interaction).session_to_change()
     await session.command("queue_loop", mode=mode)
     return Reply(_LOOPS[mode])

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import discord
 from discord import app_commands
 
+from ..bot import AntiphonBot
 from ..errors import Refusal
 from ..queue_pages import entry_line
 from ..replies import Reply, respond
 from ..text import BadTime, clock, parse_seek
-from .asker import Asker
 from .play import go_on
-
-if TYPE_CHECKING:
-    from ..bot import AntiphonBot
+from .requester import Requester
 
 
 def add(bot: AntiphonBot) -> None:
@@ -53,7 +51,7 @@ def add(bot: AntiphonBot) -> None:
 
 
 async def _pause(bot: AntiphonBot, interaction: discord.Interaction) -> Reply:
-    session = await Asker(bot, interaction).session_to_change()
+    session = await Requester(bot, interaction).session_to_change()
     if session.state.playback == "paused":
         raise Refusal("It is paused already. /resume goes on.")
     await session.pause()
@@ -61,15 +59,15 @@ async def _pause(bot: AntiphonBot, interaction: discord.Interaction) -> Reply:
 
 
 async def _resume(bot: AntiphonBot, interaction: discord.Interaction) -> Reply:
-    asker = Asker(bot, interaction)
-    session = await asker.session_to_change()
-    if asker.player.voice.channel_id is None:
+    requester = Requester(bot, interaction)
+    session = await requester.session_to_change()
+    if requester.player.voice.channel_id is None:
         raise Refusal("I am in no voice channel: /play brings me to yours.")
     return await go_on(session)
 
 
 async def _skip(bot: AntiphonBot, interaction: discord.Interaction) -> Reply:
-    session = await Asker(bot, interaction).session_to_change()
+    session = await Requester(bot, interaction).session_to_change()
     if session.state.current is None and session.state.total == 0:
         raise Refusal("Nothing is playing.")
     queue = (await session.skip())["queue"]
@@ -77,7 +75,7 @@ async def _skip(bot: AntiphonBot, interaction: discord.Interaction) -> Reply:
 
 
 async def _previous(bot: AntiphonBot, interaction: discord.Interaction) -> Reply:
-    session = await Asker(bot, interaction).session_to_change()
+    session = await Requester(bot, interaction).session_to_change()
     if session.state.history_total == 0:
         raise Refusal("There is no track before this one.")
     queue = (await session.previous())["queue"]
@@ -85,21 +83,21 @@ async def _previous(bot: AntiphonBot, interaction: discord.Interaction) -> Reply
 
 
 async def _stop(bot: AntiphonBot, interaction: discord.Interaction, keep_queue: bool) -> Reply:
-    asker = Asker(bot, interaction)
-    session = await asker.session_to_change()
-    if session.state.playback == "idle" and session.state.total == 0 and asker.player.voice.channel_id is None:
+    requester = Requester(bot, interaction)
+    session = await requester.session_to_change()
+    if session.state.playback == "idle" and session.state.total == 0 and requester.player.voice.channel_id is None:
         raise Refusal("Nothing is playing.")
     if session.state.playback != "idle":
         await session.stop()
     # Afterwards, as a queue in a loop gets back what was stopped.
     if not keep_queue:
         await session.queue_clear()
-    await asker.player.leave()
+    await requester.player.leave()
     return Reply("⏹ Stopped." + (f" The queue is kept: {session.state.total:,} waiting." if keep_queue else ""))
 
 
 async def _seek(bot: AntiphonBot, interaction: discord.Interaction, position: str) -> Reply:
-    session = await Asker(bot, interaction).session_to_change()
+    session = await Requester(bot, interaction).session_to_change()
     if session.state.current is None:
         raise Refusal("Nothing is playing.")
     try:
@@ -111,7 +109,7 @@ async def _seek(bot: AntiphonBot, interaction: discord.Interaction, position: st
 
 
 async def _volume(bot: AntiphonBot, interaction: discord.Interaction, percent: int) -> Reply:
-    session = await Asker(bot, interaction).session_to_change()
+    session = await Requester(bot, interaction).session_to_change()
     await session.volume(percent / 100)
     return Reply(f"🔊 {percent} %")
 

@@ -1,4 +1,7 @@
-// What is known of the session, kept up to date by its events (docs/wire-protocol.md).
+// What is known of the session, kept up to date by its events (docs/http-and-websocket.md#what-each-event-does).
+
+/** The most tracks that the Router sends at once. */
+const QUEUE_PAGE = 100;
 
 export class Snapshot {
   /** Before the first `session` event everything here is a guess. */
@@ -28,7 +31,7 @@ export class Snapshot {
   /** Where the last track goes on: it was paused for so long that the engine ended it. */
   continueMs = 0;
   /** What waits: the first 100 tracks of `total`, and how it goes on after them. */
-  queue = tidyQueue();
+  queue = { current: null, tracks: [], total: 0, historyTotal: 0, loop: 'off', bitrateKbps: null };
   engine = { connected: true };
 
   /** Applies one event. */
@@ -37,26 +40,23 @@ export class Snapshot {
       case 'session':
         this.isKnown = true;
         this.#take(event.session);
-        this.queue = tidyQueue(event.queue);
+        this.#takeQueue(event.queue);
         this.engine = event.engine ?? this.engine;
         break;
       case 'status':
         this.#take(event.session);
         break;
       case 'queue':
-        // A later page was asked for by somebody, and says nothing new.
-        if (!event.queue.offset) this.queue = tidyQueue(event.queue);
+        this.#takeQueue(event.queue);
         break;
       case 'engine':
         this.engine = event.engine;
-        if (!this.engine.connected) this.buffering = false;
         break;
       case 'extracting':
         this.state = 'extracting';
         this.#newTrack(event.url);
         break;
       case 'ready':
-        this.state = 'streaming';
         if (event.url !== this.url) this.#newTrack(event.url);
         this.hasPlayed = true;
         this.volume = event.volume ?? this.volume;
@@ -65,16 +65,17 @@ export class Snapshot {
         break;
       case 'playing':
       case 'resumed':
+      case 'rebased':
         this.state = 'streaming';
         this.buffering = false;
         this.positionMs = event.position_ms;
         break;
       case 'paused':
         this.state = 'paused';
+        this.buffering = false;
         this.positionMs = event.position_ms;
         break;
       case 'seeked':
-      case 'rebased':
         this.buffering = false;
         this.positionMs = event.position_ms;
         break;
@@ -82,7 +83,9 @@ export class Snapshot {
         this.muted = event.voices;
         break;
       case 'buffering':
+        this.state = 'streaming';
         this.buffering = true;
+        this.positionMs = event.position_ms;
         break;
       case 'ended':
         this.continueMs = event.reason === 'cleanup' ? event.position_ms : 0;
@@ -101,6 +104,15 @@ export class Snapshot {
     this.chapters = [];
     this.positionMs = 0;
     this.buffering = false;
+  }
+
+  #takeQueue({ current, tracks, offset, total, history_total: historyTotal, loop, bitrate_kbps: bitrate }) {
+    // A page that somebody asked for may be a later or a shorter one.
+    const isFirstPage = !offset && tracks?.length === Math.min(total, QUEUE_PAGE);
+    this.queue = {
+      current: current ?? null, tracks: isFirstPage ? tracks : this.queue.tracks, total,
+      historyTotal: historyTotal ?? 0, loop: loop ?? 'off', bitrateKbps: bitrate ?? null,
+    };
   }
 
   /** What `ready` and a session object say of the track. */
@@ -139,10 +151,3 @@ export class Snapshot {
 /** Whether no sound follows an event for now. */
 export const isPause = ({ type, engine }) =>
   type === 'paused' || type === 'buffering' || type === 'ended' || (type === 'engine' && !engine.connected);
-
-function tidyQueue({ current, tracks = [], total, history_total: historyTotal, loop, bitrate_kbps: bitrate } = {}) {
-  return {
-    current: current ?? null, tracks, total: total ?? tracks.length, historyTotal: historyTotal ?? 0,
-    loop: loop ?? 'off', bitrateKbps: bitrate ?? null,
-  };
-}

@@ -11,7 +11,7 @@ import { foundRow } from './found-row.js';
 const SEARCH_LIMIT = 10;
 const PLAYLIST_LIMIT = 50;
 /** Codes of a server that has no search. */
-const NO_SEARCH = new Set(['not_found', 'unsupported', 'invalid_command']);
+const NO_SEARCH = new Set(['not_found', 'invalid_command']);
 
 /** Something with a scheme, or a host with a path, is a link. */
 const LINK = /^(?:[a-z][a-z0-9+.-]*:\/\/\S+|media:.+)$/i;

@@ -13,7 +13,7 @@ const ASK_INTERVAL_MS = 2000;
 /** Packets are counted over about a second. */
 const COUNTED_MS = 1000;
 /** Codes of a server that cannot say. */
-const NO_ANSWER = new Set(['not_found', 'unsupported', 'invalid_command']);
+const NO_ANSWER = new Set(['not_found', 'invalid_command']);
 const END_REASONS = {
   finished: 'It came to its end', loadFailed: 'It could not be played', stopped: 'It was stopped',
   replaced: 'Something else was played', cleanup: 'It was given up, since nobody listened',

@@ -78,17 +78,17 @@ class SessionState:
     @property
     def is_sounding(self) -> bool:
         """Whether packets are to come now."""
-        return self.playback == "streaming" and not self.buffering
+        return self.playback == "streaming" and not self.buffering and self.engine_connected
 
     def apply(self, event: Mapping[str, Any]) -> None:
         """Takes an event of the Router's; for the session."""
         kind = event["type"]
+        if "engine" in event:
+            self._take_engine(bool(event["engine"].get("connected")))
         if kind in ("session", "status"):
             self._take_session(event["session"])
         if "queue" in event:
             self._take_queue(event["queue"])
-        if "engine" in event:
-            self._take_engine(bool(event["engine"].get("connected")))
         if kind == "extracting":
             self._details = {"url": event["url"]}
             self._take_playback("extracting", 0)
@@ -108,7 +108,10 @@ class SessionState:
             self._take_playback("idle", 0)
 
     def _take_session(self, session: Mapping[str, Any]) -> None:
-        self._details = session if "url" in session else {}
+        url = session.get("url")
+        # Not every session object has the chapters.
+        chapters = self._details.get("chapters", ()) if self._details.get("url") == url else ()
+        self._details = {"chapters": chapters, **session} if url else {}
         self.volume = float(session.get("volume", self.volume))
         buffering = bool(session.get("buffering"))
         self._take_playback(session.get("state", "idle"), session.get("position_ms", 0), buffering=buffering)
@@ -128,7 +131,7 @@ class SessionState:
     def _take_engine(self, connected: bool) -> None:
         self.engine_connected = connected
         if not connected:
-            # It goes on from here when it is back.
+            # The position stands until the engine is back and says where the session is.
             self._position_ms, self._moves_since = self.position_ms, None
 
     def _take_playback(self, playback: Playback, position_ms: float, *, buffering: bool = False) -> None:

@@ -70,14 +70,14 @@ export class SessionState {
 
   /** Whether packets are to come now. */
   get isSounding() {
-    return this.playback === 'streaming' && !this.buffering;
+    return this.playback === 'streaming' && !this.buffering && this.engineConnected;
   }
 
   /** Takes an event of the Router's; for the session. */
   apply(event) {
+    if (event.engine) this.#takeEngine(Boolean(event.engine.connected));
     if (event.type === 'session' || event.type === 'status') this.#takeSession(event.session);
     if (event.queue) this.#takeQueue(event.queue);
-    if (event.engine) this.#takeEngine(Boolean(event.engine.connected));
     switch (event.type) {
       case 'extracting':
         this.#details = { url: event.url };
@@ -109,7 +109,9 @@ export class SessionState {
   }
 
   #takeSession(session) {
-    this.#details = session.url ? session : {};
+    // Not every session object has the chapters.
+    const chapters = session.url === this.#details.url ? this.#details.chapters : undefined;
+    this.#details = session.url ? { chapters, ...session } : {};
     this.volume = session.volume ?? this.volume;
     this.#takePlayback(session.state ?? 'idle', session.position_ms ?? 0, Boolean(session.buffering));
   }
@@ -128,7 +130,7 @@ export class SessionState {
   #takeEngine(connected) {
     this.engineConnected = connected;
     if (connected) return;
-    // It goes on from here when it is back.
+    // The position stands until the engine is back and says where the session is.
     this.#positionMs = this.positionMs;
     this.#movesSinceMs = null;
   }

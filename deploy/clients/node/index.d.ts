@@ -30,7 +30,7 @@ export interface NewTrack {
 
 /** A track of the queue. */
 export interface Entry extends NewTrack {
-  /** Unique in the session for ever. */
+  /** Unique in the session, and never used again. */
   id: string;
 }
 

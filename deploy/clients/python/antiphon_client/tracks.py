@@ -11,7 +11,7 @@ from typing import Any
 class Entry:
     """A track of the queue."""
 
-    #: Unique in the session for ever.
+    #: Unique in the session, and never used again.
     id: str
     url: str
     title: str | None = None

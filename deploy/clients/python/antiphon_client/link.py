@@ -1,4 +1,4 @@
-"""The connection of a session: opened again and again, for ever."""
+"""A session's connection to the Router, which reconnects until it is closed."""
 
 from __future__ import annotations
 

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import discord
 from antiphon_client import Session
 
+from ..bot import AntiphonBot
 from ..errors import Refusal
 from ..guild_player import GuildPlayer
 from ..permissions import Caller, Room, dj_role_matches, may_change, may_summon
 from ..voice_link import VoiceChannel
 
-if TYPE_CHECKING:
-    from ..bot import AntiphonBot
 
-
-class Asker:
+class Requester:
     """One use of a command in a server."""
 
     def __init__(self, bot: AntiphonBot, interaction: discord.Interaction) -> None:
@@ -39,13 +35,13 @@ class Asker:
         return await self.player.session()
 
     async def session_to_change(self) -> Session:
-        """For what changes what plays. Raises Refusal where the asker may not, and AntiphonError."""
+        """For what changes what plays. Raises Refusal where the requester may not, and AntiphonError."""
         if problem := may_change(self._caller(), self._room()):
             raise Refusal(problem)
         return await self.player.session()
 
     def require_summoning(self) -> None:
-        """Raises Refusal where the asker may not have the bot play for them."""
+        """Raises Refusal where the requester may not have the bot play for them."""
         if problem := may_summon(self._caller(), self._room()):
             raise Refusal(problem)
 

@@ -1,4 +1,4 @@
-// The jitter buffer between the network and whoever sends the packets on.
+// The jitter buffer between the network and the player that sends the packets on.
 
 /** An Opus packet of 20 ms without sound: what Discord wants in a pause. */
 export const SILENCE = Buffer.from([0xf8, 0xff, 0xfe]);
