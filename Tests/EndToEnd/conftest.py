@@ -29,12 +29,14 @@ os.environ["PATH"] = os.pathsep.join([os.environ["PATH"], "/usr/sbin", "/sbin", 
 REFERENCE = tone_clip(523, 120, OGG_OPUS)
 
 
-#: The files that take longest, longest first. A worker takes a file at a time: a long one begun last is waited for.
+#: The files that take longest, longest first: a worker takes a file at a time, and a long one begun last is waited for.
+#: Those that take a core (browsers, bombs) by turns with those that wait.
 LONGEST = [
     f"test_{name}.py"
-    for name in ("repository_page", "bombs", "discord_bot_recovery", "stations", "stream", "units", "webhooks")
-    + ("polling", "playground", "browser", "stream_player", "stream_budgets", "accessibility", "mutated_files")
-    + ("playground_reconnect", "cache", "playground_queue", "playground_keys", "client_node", "extraction")
+    for name in ("units", "discord_bot_recovery", "polling", "repository_page", "stations", "stream_budgets")
+    + ("accessibility", "cache", "bombs", "limits", "stream_player", "stream", "browser", "web_transfers")
+    + ("playground_queue", "extraction", "state_shares", "playground", "containment_http", "playground_reconnect")
+    + ("client_node", "poisoned", "web_sources", "playground_keys", "quality", "seek", "client_reconnect", "openapi")
 ]
 
 
