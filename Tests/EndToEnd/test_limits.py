@@ -338,6 +338,7 @@ async def test_what_cannot_be_carried_is_refused_and_all_else_enters(small, new_
         await first.command("stop")
 
 
+@pytest.mark.alone
 async def test_a_rush_of_plays_is_answered_one_by_one(tmp_path, media):
     """Right at the start, before any track could be measured: some enter, the others are refused, all are told."""
     media.path(LONG)
