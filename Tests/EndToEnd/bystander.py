@@ -29,7 +29,7 @@ TONE = tone_clip(523, 120, OGG_OPUS)
 #: What the bystander hears and asks in; the stranger's tokens are for `a-*`.
 SESSION = "b-tone"
 
-BASELINE_SECONDS = 1.5
+BASELINE_SECONDS = 1.0
 #: How often the bystander asks for something on each of its ways.
 ASKING_SECONDS = 0.2
 

@@ -29,16 +29,20 @@ os.environ["PATH"] = os.pathsep.join([os.environ["PATH"], "/usr/sbin", "/sbin", 
 REFERENCE = tone_clip(523, 120, OGG_OPUS)
 
 
-#: They start browsers of their own.
-WITH_BROWSERS = {"test_accessibility.py", "test_playground_keys.py", "test_reverse_proxy.py"}
+#: The files that take longest, longest first: a worker takes a file at a time, and a long one begun last is waited for.
+#: Those that take a core (browsers, bombs) by turns with those that wait.
+LONGEST = [
+    f"test_{name}.py"
+    for name in ("units", "discord_bot_recovery", "polling", "repository_page", "stations", "stream_budgets")
+    + ("accessibility", "cache", "bombs", "limits", "stream_player", "stream", "browser", "web_transfers")
+    + ("playground_queue", "extraction", "state_shares", "playground", "containment_http", "playground_reconnect")
+    + ("client_node", "poisoned", "web_sources", "playground_keys", "quality", "seek", "client_reconnect", "openapi")
+]
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Of several workers one has all tests with a browser, which takes as much as all others; those go by file."""
-    for item in items:
-        has_browser = item.path.name in WITH_BROWSERS or "browser" in item.fixturenames
-        item.add_marker(pytest.mark.xdist_group("browser" if has_browser else item.path.name))
+    places = {name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.path.name, len(LONGEST)))
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -49,9 +53,9 @@ def _own_folders(tmp_path_factory):
         yield
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def media(tmp_path_factory) -> MediaFolder:
-    """The media root of all engines; what a test needs is made when it asks for it."""
+    """The media root of a module's engines; what a test needs is made when it asks for it. Pages list all of it."""
     return MediaFolder(tmp_path_factory.mktemp("files") / "media")
 
 
@@ -62,7 +66,7 @@ def antiphon(tmp_path_factory, media):
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def songs(media) -> None:
     """The files that the Discord bot's tests play."""
     # Here, since discord.py takes a while to load, and most tests are not about it.
@@ -159,11 +163,19 @@ async def bystander(antiphon, media):
         await listener.command("stop")
 
 
-@pytest.fixture
-async def browser():
-    """Chromium, in which sound may begin before anybody has touched the page."""
+@pytest.fixture(scope="session")
+async def _chromium():
     async with chromium("--autoplay-policy=no-user-gesture-required") as browser:
         yield browser
+
+
+@pytest.fixture
+async def browser(_chromium):
+    """Chromium, in which sound may begin before anybody has touched the page. A start takes a second of a core: all
+    tests of a worker have the same one, each with contexts of its own."""
+    yield _chromium
+    for context in _chromium.contexts:
+        await context.close()
 
 
 @pytest.fixture

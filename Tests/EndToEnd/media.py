@@ -1,6 +1,9 @@
 """Real media files of known content, made by ffmpeg from samples computed here."""
 
+import hashlib
 import itertools
+import os
+import shutil
 import subprocess
 import urllib.parse
 from collections.abc import Callable
@@ -10,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from processes import ROOT
 from signals import Glides, tone
 
 
@@ -42,6 +46,9 @@ OGG_OPUS_SURROUND = Encoding("ogg-opus-surround", "opus", "-c:a libopus -b:a 384
 OGG_OPUS_60 = Encoding("ogg-opus-60ms", "opus", "-c:a libopus -b:a 128k -frame_duration 60")
 OGG_OPUS_LOUD = Encoding("ogg-opus-loud", "opus", "-c:a libopus -b:a 450k -vbr off -frame_duration 20")
 WEBM_OPUS = Encoding("webm-opus", "webm", "-c:a libopus -b:a 128k -frame_duration 20")
+
+#: Files that were made before, by the hash of all that they are made of.
+CACHE = ROOT / ".build" / "test-media"
 
 LAYOUTS = {1: "mono", 2: "stereo", 6: "5.1"}
 
@@ -137,6 +144,7 @@ def http_url(base: str, name: str) -> str:
 
 
 def _encode(clip: Clip, path: Path) -> None:
+    """Takes it from the cache, where a file of these samples and this command is kept for the next run."""
     samples = clip.samples(clip.rate)
     if samples.ndim == 1:
         samples = np.repeat(samples[:, None], clip.channels, axis=1)
@@ -144,8 +152,6 @@ def _encode(clip: Clip, path: Path) -> None:
             # Quieter, or the sum of six equal channels clips; and nothing in the LFE, which is no place for it.
             samples = samples * [0.3, 0.3, 0.3, 0, 0.3, 0.3]
     assert samples.shape[1] == clip.channels, clip
-    # Under another name until it is whole, so that a failed run leaves nothing that looks finished.
-    part = path.with_name(f".part-{path.name}")
     command = [
         "ffmpeg",
         "-v",
@@ -165,8 +171,17 @@ def _encode(clip: Clip, path: Path) -> None:
         *clip.encoding.arguments.split(),
         "-metadata",
         f"title={clip.name}",
-        str(part),
     ]
-    done = subprocess.run(command, input=samples.astype("<f4").tobytes(), capture_output=True)
-    assert done.returncode == 0, f"ffmpeg could not make {clip}: {done.stderr.decode()}"
-    part.rename(path)
+    data = samples.astype("<f4").tobytes()
+    key = hashlib.blake2b(data, digest_size=16)
+    key.update(repr(command).encode())
+    kept = CACHE / f"{key.hexdigest()}.{clip.encoding.suffix}"
+    if not kept.exists():
+        CACHE.mkdir(parents=True, exist_ok=True)
+        # Under another name until it is whole: others make files here at the same time, and may be interrupted.
+        part = kept.with_name(f"part-{os.getpid()}-{kept.name}")
+        done = subprocess.run([*command, part], input=data, capture_output=True)
+        assert done.returncode == 0, f"ffmpeg could not make {clip}: {done.stderr.decode()}"
+        part.rename(kept)
+    # A copy, which a test may damage.
+    shutil.copyfile(kept, path)

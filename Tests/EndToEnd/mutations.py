@@ -1,4 +1,4 @@
-"""One short file of every container and codec that the engine opens, and a thousand ways to damage them."""
+"""One short file of every container and codec that the engine opens, and many ways to damage them."""
 
 import random
 import struct

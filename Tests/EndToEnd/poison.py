@@ -6,7 +6,7 @@ import select
 import signal
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from processes import Antiphon, Server
 
@@ -57,8 +57,10 @@ class Poison:
 def supervise(engine: Server, stop: threading.Event) -> None:
     """Starts the engine again whenever it is gone."""
     while not stop.wait(0.02):
-        if not engine.is_running:
-            engine.start()
+        # One that is killed before it says that it listens is another to be started.
+        with suppress(AssertionError):
+            if not engine.is_running:
+                engine.start()
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from playwright.async_api import expect
 
 from client import request
 from signals import RATE
-from tab import Tab
+from tab import STILL, Tab
 
 #: Names of the voices' buttons.
 VOICES = ["Melody", "Harmony", "Bass", "Percussion", "Bed"]
@@ -88,7 +88,7 @@ def page_url(router: str, repository: str) -> str:
 @asynccontextmanager
 async def repository_tab(browser, router: str, repository: str, **options):
     """A tab with a repository's page; `options` are those of a browser context."""
-    context = await browser.new_context(**options)
+    context = await browser.new_context(**STILL | options)
     try:
         yield await RepositoryTab(await context.new_page()).open(page_url(router, repository))
     finally:

@@ -7,15 +7,11 @@ from playwright.async_api import expect
 from client import request
 from media import FLAC, tone_clip
 from repository_page import RepositoryTab, happen, repository_tab
-from tab import Tab, tab_in
+from tab import STILL, Tab, tab_in
 
 PLAYING = tone_clip(440, 120, FLAC)
-WINDOWS = [
-    pytest.param((1280, 800), "light", id="wide-light"),
-    pytest.param((1280, 800), "dark", id="wide-dark"),
-    pytest.param((390, 844), "light", id="phone-light"),
-    pytest.param((320, 640), "dark", id="small-phone-dark"),
-]
+WIDE = [((1280, 800), "light"), ((1280, 800), "dark")]
+WINDOWS = [*WIDE, ((390, 844), "light"), ((320, 640), "dark")]
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 #: The least a finger hits for sure (WCAG 2.2, 2.5.8), and on a phone (2.5.5).
 LEAST_PX, LEAST_ON_PHONE_PX = 24, 44
@@ -24,6 +20,16 @@ LEAST_PX, LEAST_ON_PHONE_PX = 24, 44
 async def assert_accessible(tab: Tab, state: str) -> None:
     found = await Axe().run(tab.page, options={"runOnly": TAGS, "resultTypes": ["violations"]})
     assert found.violations_count == 0, f"{state}: {found.generate_report()}"
+
+
+async def assert_accessible_in(windows: list, tab: Tab, state: str) -> None:
+    """In each of the windows, one after the other."""
+    for (width, height), scheme in windows:
+        await tab.page.set_viewport_size({"width": width, "height": height})
+        await tab.page.emulate_media(color_scheme=scheme)
+        what = f"{state}, {scheme}, {width} px wide"
+        await assert_accessible(tab, what)
+        await assert_hit(tab, LEAST_ON_PHONE_PX if width < 900 else LEAST_PX, what)
 
 
 async def assert_hit(tab: Tab, least: int, state: str) -> None:
@@ -39,24 +45,15 @@ async def assert_hit(tab: Tab, least: int, state: str) -> None:
     assert not small, f"{state}: smaller than {least} px: {small}"
 
 
-@pytest.mark.parametrize(("size", "scheme"), WINDOWS)
-async def test_every_state_is_accessible(antiphon, media, browser, new_session, size, scheme):
+async def test_every_state_is_accessible(antiphon, media, browser, new_session):
     media.path(PLAYING)
     session = new_session()
-    options = {
-        "viewport": {"width": size[0], "height": size[1]},
-        "color_scheme": scheme,
-        "reduced_motion": "reduce",
-        # The tool is put into the page as a script of its own.
-        "bypass_csp": True,
-    }
-    least = LEAST_ON_PHONE_PX if size[0] < 900 else LEAST_PX
-    async with tab_in(browser, f"{antiphon.router.url}/?session={session}", **options) as tab:
+    # The tool is put into the page as a script of its own.
+    async with tab_in(browser, f"{antiphon.router.url}/?session={session}", bypass_csp=True) as tab:
         page = tab.page
 
         async def check(state: str) -> None:
-            await assert_accessible(tab, state)
-            await assert_hit(tab, least, state)
+            await assert_accessible_in(WINDOWS, tab, state)
 
         await expect(page.locator("#library .row").first).to_be_visible()
         await check("empty")
@@ -75,7 +72,8 @@ async def test_every_state_is_accessible(antiphon, media, browser, new_session, 
         await expect(page.locator("#queue .row")).to_have_count(3)
         await page.get_by_text("Options").click()
         await check("with a queue")
-        await tab.assert_fits(".top *, .stage *, .dock *, .shelves *")
+        async for _ in tab.windows():
+            await tab.assert_fits(".top *, .stage *, .dock *, .shelves *")
         await page.get_by_role("button", name="Remove A B from the queue").click()
         await expect(tab.button("Undo")).to_be_visible()
         await check("after a removal")
@@ -85,20 +83,23 @@ async def test_every_state_is_accessible(antiphon, media, browser, new_session, 
         await page.get_by_role("tab", name="History").click()
         await expect(page.locator("#history .row").first).to_be_visible()
         await check("history")
-        for opener, dialog in (("#why-open", "#why"), ("#help-open", "#help")):
-            if await page.locator(opener).is_visible():
-                await page.locator(opener).click()
-                await expect(page.locator(dialog)).to_be_visible()
-                await check(f"with {dialog}")
+        # A phone has no keys, and is shown none.
+        await expect(page.locator("#help-open")).to_be_hidden()
+        for opener, dialog, windows in (("#why-open", "#why", WINDOWS), ("#help-open", "#help", WIDE)):
+            await page.set_viewport_size({"width": windows[0][0][0], "height": windows[0][0][1]})
+            await page.locator(opener).click()
+            await expect(page.locator(dialog)).to_be_visible()
+            await assert_accessible_in(windows, tab, f"with {dialog}")
+            async for _ in tab.windows({size for size, _ in windows}):
                 await tab.assert_fits(f"{dialog} *")
-                await page.keyboard.press("Escape")
+            await page.keyboard.press("Escape")
         await request("DELETE", f"{antiphon.router.url}/api/v1/sessions/{session}/queue")
 
 
-@pytest.mark.parametrize(("size", "scheme"), [WINDOWS[0], WINDOWS[3]])
+@pytest.mark.parametrize(("size", "scheme"), [WINDOWS[0], WINDOWS[3]], ids=["wide-light", "small-phone-dark"])
 async def test_signing_in_and_listening_are_accessible(guarded, mint, browser, new_session, size, scheme):
     view = {"width": size[0], "height": size[1]}
-    context = await browser.new_context(viewport=view, color_scheme=scheme, bypass_csp=True)
+    context = await browser.new_context(viewport=view, color_scheme=scheme, bypass_csp=True, **STILL)
     tab = Tab(await context.new_page())
     await tab.page.goto(f"{guarded.router.url}/?session={new_session()}", wait_until="domcontentloaded")
     await expect(tab.page.get_by_role("dialog", name="Sign in")).to_be_visible()
@@ -165,16 +166,12 @@ async def test_the_keyboard_goes_through_the_page_in_order(antiphon, media, brow
         await tab.button("Stop").click()
 
 
-@pytest.mark.parametrize(("size", "scheme"), WINDOWS)
-async def test_a_repositorys_page_is_accessible(antiphon, browser, new_session, size, scheme):
+async def test_a_repositorys_page_is_accessible(antiphon, browser, new_session):
     url, repository = antiphon.router.url, new_session()
-    options = {"viewport": {"width": size[0], "height": size[1]}, "color_scheme": scheme, "reduced_motion": "reduce"}
-    least = LEAST_ON_PHONE_PX if size[0] < 900 else LEAST_PX
-    async with repository_tab(browser, url, repository, bypass_csp=True, **options) as tab:
+    async with repository_tab(browser, url, repository, bypass_csp=True) as tab:
 
         async def check(state: str) -> None:
-            await assert_accessible(tab, state)
-            await assert_hit(tab, least, state)
+            await assert_accessible_in(WINDOWS, tab, state)
 
         await expect(tab.page.locator("#phase")).to_have_text("Nothing has happened yet")
         await check("nothing has happened")
@@ -199,14 +196,15 @@ async def test_a_repositorys_page_is_accessible(antiphon, browser, new_session, 
         await tab.page.wait_for_function("() => window.antiphon?.stats().player === 'stream'")
         await expect(tab.page.locator("#events .event-row")).to_have_count(2)
         await check("without a session")
-        await tab.assert_fits(".top *, .stage *, .dock *, .statistics *, .shelves *")
-    context = await browser.new_context(bypass_csp=True, **options)
+        async for _ in tab.windows():
+            await tab.assert_fits(".top *, .stage *, .dock *, .statistics *, .shelves *")
+    context = await browser.new_context(bypass_csp=True, **STILL)
     tab = RepositoryTab(await context.new_page())
     await tab.page.goto(f"{url}/repository.html", wait_until="domcontentloaded")
     await expect(tab.page.locator("#repositories .row").first).to_be_visible()
-    await assert_accessible(tab, "all repositories")
-    await assert_hit(tab, least, "all repositories")
-    await tab.assert_fits(".top *, .stage *, .shelves *")
+    await assert_accessible_in(WINDOWS, tab, "all repositories")
+    async for _ in tab.windows():
+        await tab.assert_fits(".top *, .stage *, .shelves *")
     await context.close()
 
 

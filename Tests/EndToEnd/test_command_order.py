@@ -12,8 +12,6 @@ from media import FLAC, OGG_OPUS, tone_clip
 from page_server import Asked, PageServer
 from processes import Antiphon
 
-pytestmark = pytest.mark.alone
-
 LONG = tone_clip(440, 60, OGG_OPUS)
 FIRST = tone_clip(440, 20, OGG_OPUS)
 SECOND = tone_clip(523, 3, OGG_OPUS)
@@ -113,6 +111,7 @@ async def test_a_loop_waits_silently_for_its_beginning(tmp_path, media, new_sess
             await listener.wait_packets(20, since=listener.mark())
 
 
+@pytest.mark.alone
 async def test_a_flood_of_seeks_delays_no_other_session(engine, new_session):
     """Every seek is two fades to render; another's pause does not wait for a thousand of them."""
     flooded, other = new_session(), new_session()

@@ -94,11 +94,11 @@ async def test_a_flood_of_commands(antiphon, mint, media, token, listening, kind
         listing = asyncio.create_task(_list_now_and_then(bystander)) if kind == "media" else None
         router, texts = antiphon.router.address, texts_of(kind)
         for connections in (1, 20):
-            flood = {"texts": texts, "sessions": sessions, "connections": connections, "seconds": 2}
+            flood = {"texts": texts, "sessions": sessions, "connections": connections, "seconds": 1}
             reached = await run("flood", router=router, token=shown, **flood)
             bystander.figures.hold(f"WebSockets, of {connections}", reached["connections"], at_least=1)
         method, path, body = path_of(kind)
-        asked = {"method": method, "path": path, "body": body, "connections": 10, "seconds": 1.5}
+        asked = {"method": method, "path": path, "body": body, "connections": 10, "seconds": 1}
         await run("requests", router=router, token=shown, **asked)
         if listing:
             listing.cancel()
@@ -117,7 +117,7 @@ async def test_fragments_of_a_connection_that_is_closing(antiphon, mint, media, 
     """More pieces than a message may have, and further ones while the Router waits for the close's answer."""
     async with beside(antiphon, mint, media):
         router = antiphon.router.address
-        await run("fragments", router=router, token=listening, session="a-1", connections=4, seconds=6)
+        await run("fragments", router=router, token=listening, session="a-1", connections=4, seconds=3)
 
 
 @pytest.mark.parametrize("kind", ["pings", "fragments"])
@@ -125,7 +125,7 @@ async def test_a_flood_of_frames(antiphon, mint, media, listening, kind):
     """What is no command costs the Router no more over five hundred WebSockets than over one."""
     async with beside(antiphon, mint, media) as bystander:
         begun, used = time.monotonic(), bystander.router.cpu_seconds()
-        sent = {"sessions": ["a-1", "a-2"], "kind": kind, "connections": 500, "seconds": 6}
+        sent = {"sessions": ["a-1", "a-2"], "kind": kind, "connections": 500, "seconds": 3}
         reached = await run("frames", router=antiphon.router.address, token=listening, **sent)
         cores = (bystander.router.cpu_seconds() - used) / (time.monotonic() - begun)
         bystander.figures.hold("WebSockets", reached["connections"], at_least=400)
@@ -145,8 +145,8 @@ async def test_three_greedy_clients_at_once(antiphon, mint, media):
         floods = [
             run("flood", router=router, token=tokens[name], texts=texts_of(kind), sessions=[f"{name}-1"], **rest)
             for name, kind, rest in (
-                ("c", "status", {"connections": 20, "seconds": 6}),
-                ("d", "queue_shuffle", {"connections": 5, "seconds": 6}),
+                ("c", "status", {"connections": 20, "seconds": 3}),
+                ("d", "queue_shuffle", {"connections": 5, "seconds": 3}),
             )
         ]
         async with stranger("slow_streams", router=router, token=slow, count=62, seconds=10) as opening:

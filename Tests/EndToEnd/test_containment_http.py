@@ -1,6 +1,7 @@
 """Connections and bodies that never come to an end, on both servers: closed in time, bounded, and others are served."""
 
 import asyncio
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,6 @@ from containment import run, stranger
 from figures import Footprint
 from github import SECRET, deliver
 from processes import Antiphon
-
-pytestmark = pytest.mark.alone
 
 #: Where strangers come from, who show no token.
 ELSEWHERE = "127.0.0.2"
@@ -32,6 +31,7 @@ def antiphon(tmp_path, media, mint):
         yield running
 
 
+@pytest.mark.alone
 async def test_deliveries_that_nobody_signed(antiphon, mint, media):
     """Twenty, each with 8 MiB of its body and then a byte a second: a true delivery is taken at once."""
     router = antiphon.router
@@ -49,6 +49,7 @@ async def test_deliveries_that_nobody_signed(antiphon, mint, media):
             await acting.let_go()
 
 
+@pytest.mark.alone
 async def test_requests_without_a_token(antiphon, mint, media):
     """What is open to everyone, or says that it is not, asked for by somebody whom nobody knows."""
     async with beside(antiphon, mint, media):
@@ -59,6 +60,7 @@ async def test_requests_without_a_token(antiphon, mint, media):
         await run("requests", router=antiphon.router.address, token=None, **asked)
 
 
+@pytest.mark.alone
 async def test_requests_whose_senders_are_gone(antiphon, mint, media):
     """Pipelined over 256 connections as fast as they go, which all end at once."""
     async with beside(antiphon, mint, media):
@@ -84,6 +86,28 @@ async def test_answers_that_nobody_takes(antiphon):
             each.close()
 
 
+@asynccontextmanager
+async def connections(antiphon, token: str, counts: dict[str, int]):
+    """So many to each server, from strangers that tell how many are left after `CLOSED_SECONDS`."""
+    held = {"source": ELSEWHERE, "counts": counts, "seconds": CLOSED_SECONDS}
+    router, engine = antiphon.router.address, antiphon.engine.address
+    async with (
+        stranger("connections", address=router, path="/api/v1/sessions/a-1/play", token=token, **held) as first,
+        stranger("connections", address=engine, path="/session/a-1/play", token=None, **held) as second,
+    ):
+        yield first, second
+
+
+async def test_connections_that_do_not_get_on_are_closed(antiphon, mint):
+    token = mint.token("a-*", "control", sub="stranger")
+    async with connections(antiphon, token, {"plain": 30, "bodies": 30, "heads": 30}) as both:
+        for each in both:
+            assert await each.ready() == 90
+        for name, each in zip(("Router", "engine"), both, strict=True):
+            assert set((await each.reached())["open"].values()) == {0}, name
+
+
+@pytest.mark.alone
 async def test_connections_without_end(antiphon, mint, media):
     """Two thousand on each server: without a request, with a body by drips, with a head by drips."""
     token = mint.token("a-*", "control", sub="stranger")
@@ -100,21 +124,10 @@ async def test_connections_without_end(antiphon, mint, media):
         async def of_engine() -> None:
             assert (await request("GET", health)).status == 200
 
-        held = {"source": ELSEWHERE, "counts": counts, "seconds": CLOSED_SECONDS}
-        of = [
-            (antiphon.router.address, "/api/v1/sessions/a-1/play", token),
-            (antiphon.engine.address, "/session/a-1/play", None),
-        ]
-        async with (
-            stranger("connections", address=of[0][0], path=of[0][1], token=of[0][2], **held) as first,
-            stranger("connections", address=of[1][0], path=of[1][1], token=of[1][2], **held) as second,
-        ):
+        async with connections(antiphon, token, counts) as (first, second):
             print(await first.ready(), await second.ready(), "connections")
             for _ in range(5):
                 await bystander.take("a new connection to the Router", of_router)
                 await bystander.take("a new connection to the engine", of_engine)
                 await asyncio.sleep(0.5)
-            for name, reached in (("Router", await first.reached()), ("engine", await second.reached())):
-                for kind, left in reached["open"].items():
-                    bystander.figures.hold(f"{name}: {kind} still open after {CLOSED_SECONDS:g} s", left, at_most=0)
         assert Footprint(antiphon.engine.pid).mebibytes() <= ENGINE_MEBIBYTES

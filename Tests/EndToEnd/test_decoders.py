@@ -30,9 +30,9 @@ STARTS_MS = range(0, 40_000, 4_000)
 #: Packets until an encoder has settled.
 ONSET = 50
 SHORT = tone_clip(700, 3, FLAC)
-KILLS = 200
+KILLS = 20
 #: Kills between two tracks that somebody wants to hear at once.
-KILLS_PER_START = 10
+KILLS_PER_START = 4
 FRESH = [tone_clip(700, seconds / 10, FLAC, 44_100) for seconds in range(20, 20 + KILLS // KILLS_PER_START)]
 SEED = 14
 
@@ -84,7 +84,7 @@ async def test_killed_at_random_moments_and_nobody_hears_it(antiphon, new_sessio
         for mark, (who, frequency, listener) in zip(marks, listeners, strict=True):
             packets = listener.packets()
             assert not listener.events("buffering", since=mark), who
-            assert len(packets) > 500, (who, listener.events()[-3:])
+            assert len(packets) > 250, (who, listener.events()[-3:])
             assert_unbroken(packets, who)
             sound = decode(packet.audio for packet in packets)[ONSET * FRAME :, 0]
             assert_unbroken_tone(sound, frequency, AMPLITUDE, who)

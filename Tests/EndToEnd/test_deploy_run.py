@@ -13,10 +13,7 @@ from client import listen, request
 from media import OGG_OPUS, tone_clip
 from processes import BINARIES, ROOT
 
-pytestmark = [
-    pytest.mark.alone,
-    pytest.mark.skipif(BINARIES != ROOT / ".build" / "release", reason="deploy/run starts .build/release"),
-]
+pytestmark = pytest.mark.skipif(BINARIES != ROOT / ".build" / "release", reason="deploy/run starts .build/release")
 
 
 def free_ports() -> tuple[int, int]:

@@ -22,7 +22,15 @@ def first(tmp_path_factory, light):
 @pytest.fixture
 def folder(tmp_path, first):
     """A folder with version 1.0."""
-    return shutil.copytree(first, tmp_path / "image", symlinks=True)
+    return shutil.copytree(first, tmp_path / "image", symlinks=True, copy_function=copy)
+
+
+def copy(source: str, target: str) -> None:
+    """The binaries, of which nothing is ever written, are the same files: they are most of the bytes."""
+    if os.path.basename(source) in ("AudioEngine", "Router"):
+        os.link(source, target)
+    else:
+        shutil.copy2(source, target)
 
 
 def install(root: Path, binaries: Path, version: str, status: int = 0) -> str:

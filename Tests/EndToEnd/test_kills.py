@@ -1,4 +1,5 @@
-"""Each process is killed a hundred times, at seeded random moments, while queues change."""
+"""Each process is killed at seeded random moments while queues change, five times: what needs more is simulated
+(`swift test`), and here the processes, the disk and the sockets are real."""
 
 import asyncio
 import random
@@ -14,10 +15,7 @@ from media import OGG_OPUS, tone_clip
 from processes import Antiphon, wait_ready
 
 LONG = tone_clip(440, 300, OGG_OPUS)
-KILLS = 100
-
-#: Two hundred restarts, on a machine that may be busy.
-pytestmark = pytest.mark.timeout(400)
+KILLS = 5
 SEED = 20_261_122
 
 

@@ -19,8 +19,6 @@ from metrics import figure, wait_figure
 from processes import Antiphon
 from web_server import WebServer
 
-pytestmark = pytest.mark.alone
-
 PASSTHROUGH = tone_clip(440, 20, OGG_OPUS)
 SHORT = tone_clip(550, 3, FLAC)
 LONG = tone_clip(660, 240, FLAC)
@@ -234,6 +232,7 @@ async def test_a_track_is_read_ahead_no_further_than_told(tmp_path, media, new_s
 # MARK: Fairness
 
 
+@pytest.mark.alone
 async def test_a_new_track_starts_at_once_while_others_read_ahead(tmp_path, media, new_session):
     """Twenty-four long tracks are read to their end as fast as all cores can; new ones are begun meanwhile."""
     media.make(LONG, LONG_MP3, SHORT)
@@ -339,6 +338,7 @@ async def test_what_cannot_be_carried_is_refused_and_all_else_enters(small, new_
         await first.command("stop")
 
 
+@pytest.mark.alone
 async def test_a_rush_of_plays_is_answered_one_by_one(tmp_path, media):
     """Right at the start, before any track could be measured: some enter, the others are refused, all are told."""
     media.path(LONG)

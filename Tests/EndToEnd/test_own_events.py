@@ -52,7 +52,11 @@ async def test_a_doorbell_is_heard(antiphon, source):
     async with listen(router, source) as listener:
         await listener.wait_event("playing")
         assert (await send(router, body | {"id": "2", "outcome": "failure", "kind": "check_run"})).status == 202
-        music = await listener.wait_event("music")
+        # The first may sound only now.
+        music = await listener.wait(
+            lambda: next((each for each in listener.events("music") if each["event"]["kind"] == "check_run"), None),
+            "the second's music",
+        )
     event = music["event"]
     assert (event["kind"], event["outcome"], event["sender"]) == ("check_run", "failure", "front door"), event
     assert event["title"] == "Somebody is at the door" and event["repository"] == source and music["notes"]

@@ -5,7 +5,7 @@ from playwright.async_api import Page, expect
 
 from client import bearer, request
 from media import FLAC, tone_clip
-from tab import Tab
+from tab import STILL, Tab
 from tagged import make_picture, make_tagged
 
 PLAIN = tone_clip(660, 90, FLAC)
@@ -13,7 +13,7 @@ PLAIN = tone_clip(660, 90, FLAC)
 
 @pytest.fixture
 async def page(browser):
-    context = await browser.new_context()
+    context = await browser.new_context(**STILL)
     yield await context.new_page()
     await context.close()
 

@@ -14,8 +14,6 @@ from media import OGG_OPUS, tone_clip
 from processes import Antiphon
 from web_server import WebServer
 
-pytestmark = pytest.mark.alone
-
 SONG = tone_clip(440, 120, OGG_OPUS)
 #: The contract.
 LIMIT_SECONDS = 5

@@ -191,16 +191,17 @@ def test_one_that_is_killed_is_started_again(installed, unit):
 
 
 @pytest.mark.parametrize("unit", SERVICES)
-def test_one_that_is_killed_a_hundred_times_in_a_row_comes_back(installed, unit):
-    """Each time before it is ready, mostly: no number of deaths leaves a healthy one down for good."""
+def test_one_that_is_killed_again_and_again_comes_back(installed, unit):
+    """Each time before it is ready, mostly: no number of deaths leaves a healthy one down for good. systemd's own
+    limit, were it not lifted, is five starts in ten seconds."""
     overrides = f"/etc/systemd/system/{unit}.d"
-    # The unit's own wait, 100 times, would take minutes.
+    # The unit's own wait, 20 times, would take minutes.
     fast = "[Service]\\nRestartSec=50ms\\n"
     installed.run("sh", "-c", f"mkdir -p {overrides} && printf '{fast}' > {overrides}/fast.conf")
     installed.run("systemctl", "daemon-reload")
     kills = f"""
       last=0
-      for kill in $(seq 100); do
+      for kill in $(seq 20); do
         until pid=$(systemctl show -P MainPID {unit}) && [ $pid -gt 0 ] && [ $pid != $last ]; do sleep 0.02; done
         kill -KILL $pid
         last=$pid
@@ -208,7 +209,7 @@ def test_one_that_is_killed_a_hundred_times_in_a_row_comes_back(installed, unit)
     """
     installed.run("timeout", "110", "sh", "-c", kills)
     wait_until(installed, READY)
-    assert installed.show(unit, "ActiveState") == "active" and int(installed.show(unit, "NRestarts")) >= 100
+    assert installed.show(unit, "ActiveState") == "active" and int(installed.show(unit, "NRestarts")) >= 20
     installed.run("sh", "-c", f"rm -r {overrides} && systemctl daemon-reload && systemctl restart {unit}")
     wait_until(installed, READY)
 
