@@ -23,7 +23,6 @@ struct Rounds {
   ///
   /// - Parameter joiningTick: the tick of a track that follows another one; nil for one that begins by itself.
   mutating func include(_ session: Session, at joiningTick: UInt64?, now: UInt64) {
-    if streamingCount == 0, joiningTick == nil { schedule.catchUpIdle(nowNanoseconds: now) }
     let tick = joiningTick ?? startTick(from: session.earliestTick, now: now)
     schedule.include(tick)
     session.rebaseCount = rebaseCount
@@ -52,6 +51,12 @@ struct Rounds {
   }
 
   // MARK: Ticks
+
+  /// Has the schedule continue from now where nothing was due. Between two rounds: a tick that is being run stays the
+  /// next one until it is done.
+  mutating func catchUpIfIdle(now: UInt64) {
+    if streamingCount == 0 { schedule.catchUpIdle(nowNanoseconds: now) }
+  }
 
   /// Begins a round: moves the schedule if the machine has stalled.
   mutating func begin(now: UInt64) {

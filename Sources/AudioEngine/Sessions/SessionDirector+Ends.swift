@@ -54,7 +54,7 @@ extension SessionDirector {
       underrun(session, now: now)
       return false
     }
-    let isNear = position + (Splice.packetsFrom + 1) * packet > end
+    let isNear = position + (Splice.packetsFrom + 1) * packet > end && position + 2 * packet <= end
     if isNear, session.transition == nil, session.pendingMove == nil,
       session.bufferingSinceNanoseconds == nil, effects.hasRoomForSplices,
       session.cursor.timeline.hasPacket(atMilliseconds: end)

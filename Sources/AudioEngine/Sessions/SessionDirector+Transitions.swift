@@ -110,6 +110,8 @@ extension SessionDirector {
     var packets = (isHurried ? nil : transition.packets) ?? []
     counts.transitions += 1
     if packets.isEmpty, transition.isHeard { counts.transitionsWithoutFade += 1 }
+    // Without its fade, a part is played to its end as it is.
+    if case .endOfRange = transition.action, packets.isEmpty { return }
     if transition.fadesOut, !packets.isEmpty {
       let last = packets.removeFirst()
       if session.cursor.index == transition.index, session.cursor.hasPacket { sendLast(last, session) }
