@@ -21,26 +21,26 @@ import WireProtocol
         gate.wait()
         guard path != "missing" else { throw ErrorReport(.sourceNotFound, "no such folder") }
         return MediaListing(path: path, entries: [], truncated: false)
-      } answer: { [self] event, inquiries in
-        answers.withLock { $0.append((inquiries.map { $0.requestID ?? "" }, event.body.name)) }
+      } answer: { [self] event, pendingRequests in
+        answers.withLock { $0.append((pendingRequests.map { $0.requestID ?? "" }, event.body.name)) }
         answered.signal()
       }
     }
   }
 
-  private func inquiry(_ requestID: String) -> Inquiry {
-    Inquiry(router: RouterConnection.ID(number: 1), requestID: requestID)
+  private func pendingRequest(_ requestID: String) -> PendingRequest {
+    PendingRequest(.router(RouterConnection.ID(number: 1)), requestID: requestID)
   }
 
   @Test func `those who ask for a folder that waits share one reading`() {
     let record = Record()
     let lister = record.makeLister()
-    lister.list("a", for: inquiry("first"))
+    lister.list("a", for: pendingRequest("first"))
     record.began.wait()
     // `a` is being read: whoever asks for it now may be after something newer.
     for number in 0..<50 {
-      lister.list("a", for: inquiry("a\(number)"))
-      lister.list("missing", for: inquiry("m\(number)"))
+      lister.list("a", for: pendingRequest("a\(number)"))
+      lister.list("missing", for: pendingRequest("m\(number)"))
     }
     for _ in 0..<3 {
       record.gate.signal()
@@ -57,11 +57,11 @@ import WireProtocol
   @Test func `no more wait than have a place, and the others are refused at once`() {
     let record = Record()
     let lister = record.makeLister()
-    lister.list("held", for: inquiry("held"))
+    lister.list("held", for: pendingRequest("held"))
     record.began.wait()
-    for number in 0..<MediaLister.maximumWaiting { lister.list("\(number % 3)", for: inquiry("\(number)")) }
+    for number in 0..<MediaLister.maximumWaiting { lister.list("\(number % 3)", for: pendingRequest("\(number)")) }
     #expect(record.answers.withLock { $0.isEmpty })
-    lister.list("0", for: inquiry("one too many"))
+    lister.list("0", for: pendingRequest("one too many"))
     let refused = record.answers.withLock { $0 }
     #expect(refused.map(\.names) == [["one too many"]] && refused.map(\.type) == ["error"])
     record.answered.wait()
@@ -70,7 +70,7 @@ import WireProtocol
       record.answered.wait()
     }
     // There is room again.
-    lister.list("0", for: inquiry("again"))
+    lister.list("0", for: pendingRequest("again"))
     record.gate.signal()
     record.answered.wait()
     #expect(record.answers.withLock { $0.last?.type } == "media")

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Logging
 import RouterCore
+import ServiceSupport
 import Testing
 import WireProtocol
 

@@ -39,8 +39,8 @@ package final class CommandHandler: Sendable {
         )
       }
       return try mediaRoot.list(path)
-    } answer: { [pacer] event, inquiries in
-      Self.answerAside(event, inquiries, pacer)
+    } answer: { [pacer] event, pendingRequests in
+      Self.answerAside(event, pendingRequests, pacer)
     }
   }
 
@@ -52,18 +52,18 @@ package final class CommandHandler: Sendable {
   }
 
   /// Carries a command out; the answer goes to the requester as an event.
-  func perform(_ action: EngineCommand.Action, for inquiry: Inquiry) {
+  func perform(_ action: EngineCommand.Action, for pendingRequest: PendingRequest) {
     switch action {
-    case .media(let path): listings.list(path, for: inquiry)
+    case .media(let path): listings.list(path, for: pendingRequest)
     case .session(let id, .play(let request)):
-      acquire(id, request, for: inquiry) { .play($0) }
+      acquire(id, request, for: pendingRequest) { .play($0) }
     case .session(let id, .prepare(let request)):
-      acquire(id, request, for: inquiry) { .prepare($0, inquiry) }
-    case .artwork(let url, let offset): piece(of: url, from: offset, for: inquiry)
+      acquire(id, request, for: pendingRequest) { .prepare($0, pendingRequest) }
+    case .artwork(let url, let offset): piece(of: url, from: offset, for: pendingRequest)
     // Not in order with the others: it may take seconds.
-    case .resolve(let request): Task { await resolve(request, for: inquiry) }
-    case .render(let request): render(request, for: inquiry)
-    case .session(let id, let action): pacer.post(.command(id, action, inquiry))
+    case .resolve(let request): Task { await resolve(request, for: pendingRequest) }
+    case .render(let request): render(request, for: pendingRequest)
+    case .session(let id, let action): pacer.post(.command(id, action, pendingRequest))
     }
   }
 
@@ -74,7 +74,7 @@ package final class CommandHandler: Sendable {
   package func answer(to action: EngineCommand.Action) async -> EngineEvent {
     await withCheckedContinuation { continuation in
       let answer = waiting.add { continuation.resume(returning: $0) }
-      perform(action, for: Inquiry(.closure(answer), client: Self.httpClient))
+      perform(action, for: PendingRequest(.closure(answer), client: Self.httpClient))
     }
   }
 
@@ -97,7 +97,7 @@ package final class CommandHandler: Sendable {
 
   /// Finds a request's timeline, so that its production begins at once, and hands both to the pacer.
   private func acquire(
-    _ id: SessionID, _ request: PlayRequest, for inquiry: Inquiry, _ message: (NewPlay) -> PacerMessage
+    _ id: SessionID, _ request: PlayRequest, for pendingRequest: PendingRequest, _ message: (NewPlay) -> SessionMessage
   ) {
     do throws(ErrorReport) {
       let source = try MediaSource(request)
@@ -105,29 +105,29 @@ package final class CommandHandler: Sendable {
         source: source, startMilliseconds: request.startMilliseconds, volume: request.volume,
         bitrateKilobits: request.bitrateKilobits)
       let play = NewPlay(
-        id: id, request: request, source: source, lease: try timelines.acquire(key, client: inquiry.client),
-        inquiry: inquiry)
+        id: id, request: request, source: source, lease: try timelines.acquire(key, client: pendingRequest.client),
+        pendingRequest: pendingRequest)
       pacer.post(message(play))
     } catch {
-      pacer.post(.answer(EngineEvent(.error(error), sessionID: id), inquiry))
+      pacer.post(.answer(EngineEvent(.error(error), sessionID: id), pendingRequest))
     }
   }
 
-  private func resolve(_ request: ResolveRequest, for inquiry: Inquiry) async {
+  private func resolve(_ request: ResolveRequest, for pendingRequest: PendingRequest) async {
     let body: EngineEvent.Body
     do throws(ErrorReport) {
-      body = .resolved(try await resolver.resolve(request, for: inquiry.client))
+      body = .resolved(try await resolver.resolve(request, for: pendingRequest.client))
     } catch {
       body = .error(error)
     }
-    pacer.post(.answer(EngineEvent(body), inquiry))
+    pacer.post(.answer(EngineEvent(body), pendingRequest))
   }
 
-  private func render(_ request: RenderRequest, for inquiry: Inquiry) {
+  private func render(_ request: RenderRequest, for pendingRequest: PendingRequest) {
     renders.render(request) { [self] result in
       switch result {
-      case .success(let piece): answerAside(EngineEvent(.rendered(piece)), inquiry)
-      case .failure(let report): answerAside(EngineEvent(.error(report)), inquiry)
+      case .success(let piece): answerAside(EngineEvent(.rendered(piece)), pendingRequest)
+      case .failure(let report): answerAside(EngineEvent(.error(report)), pendingRequest)
       }
     }
   }
@@ -141,28 +141,28 @@ package final class CommandHandler: Sendable {
     }.get()
   }
 
-  private func piece(of url: String, from offset: Int, for inquiry: Inquiry) {
+  private func piece(of url: String, from offset: Int, for pendingRequest: PendingRequest) {
     artwork.read(url) { [self] result in
       do throws(ErrorReport) {
-        answerAside(EngineEvent(.artwork(try result.get().piece(of: url, from: offset))), inquiry)
+        answerAside(EngineEvent(.artwork(try result.get().piece(of: url, from: offset))), pendingRequest)
       } catch {
-        answerAside(EngineEvent(.error(error)), inquiry)
+        answerAside(EngineEvent(.error(error)), pendingRequest)
       }
     }
   }
 
-  private func answerAside(_ event: EngineEvent, _ inquiry: Inquiry) {
-    Self.answerAside(event, [inquiry], pacer)
+  private func answerAside(_ event: EngineEvent, _ pendingRequest: PendingRequest) {
+    Self.answerAside(event, [pendingRequest], pacer)
   }
 
   /// Answers what concerns no session. The event is put into words here, once for all: it may be large, and the
   /// pacer has other things to do.
-  private static func answerAside(_ event: EngineEvent, _ inquiries: [Inquiry], _ pacer: Pacer) {
+  private static func answerAside(_ event: EngineEvent, _ pendingRequests: [PendingRequest], _ pacer: Pacer) {
     lazy var line = AnswerLine(event)
-    for inquiry in inquiries {
-      switch inquiry.requester {
+    for pendingRequest in pendingRequests {
+      switch pendingRequest.requester {
       case .closure(let answer): answer(event)
-      case .router(let connection): pacer.post(.aside(line, requestID: inquiry.requestID, connection))
+      case .router(let connection): pacer.post(.aside(line, requestID: pendingRequest.requestID, connection))
       }
     }
   }

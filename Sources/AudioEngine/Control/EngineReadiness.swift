@@ -36,7 +36,7 @@ package final class EngineReadiness: Sendable {
     let pacing = pacer.statistics.current
     if await !isPacing {
       reasons.append("the pacer has not answered in \(Self.patienceMilliseconds) ms: nothing is sent in time")
-    } else if pacing.streaming > 0, pacing.recentLatenessNanoseconds > Self.lateNanoseconds {
+    } else if pacing.sessions.streaming > 0, pacing.recentLatenessNanoseconds > Self.lateNanoseconds {
       reasons.append("the pacer is \(pacing.recentLatenessNanoseconds / 1_000_000) ms late")
     }
     let warnings = await extractorProblem().map { ["pages cannot be played: \($0)"] } ?? []

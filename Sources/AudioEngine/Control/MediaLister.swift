@@ -7,7 +7,7 @@ import WireProtocol
 package final class MediaLister: Sendable {
   private struct State {
     /// By path.
-    var waiting: [String: [Inquiry]] = [:]
+    var waiting: [String: [PendingRequest]] = [:]
     /// The paths that are to be read. One that several clients wait for has a place in the line of each.
     var order = FairQueue<String>()
     var waitingCount = 0
@@ -20,7 +20,7 @@ package final class MediaLister: Sendable {
   package static let maximumWaitingPerClient = 250
 
   private let read: @Sendable (String) throws(ErrorReport) -> MediaListing
-  private let answer: @Sendable (EngineEvent, [Inquiry]) -> Void
+  private let answer: @Sendable (EngineEvent, [PendingRequest]) -> Void
   private let state = Mutex(State())
   private let queue = DispatchQueue(label: "antiphon.listings")
 
@@ -29,22 +29,22 @@ package final class MediaLister: Sendable {
   ///   - answer: gives one answer to all who asked for it.
   package init(
     read: @escaping @Sendable (String) throws(ErrorReport) -> MediaListing,
-    answer: @escaping @Sendable (EngineEvent, [Inquiry]) -> Void
+    answer: @escaping @Sendable (EngineEvent, [PendingRequest]) -> Void
   ) {
     self.read = read
     self.answer = answer
   }
 
-  package func list(_ path: String, for inquiry: Inquiry) {
+  package func list(_ path: String, for pendingRequest: PendingRequest) {
     enum Place { case queued, shared, none }
     let place: Place = state.withLock { state in
       guard state.waitingCount < Self.maximumWaiting,
-        state.order.count(of: inquiry.client) < Self.maximumWaitingPerClient
+        state.order.count(of: pendingRequest.client) < Self.maximumWaitingPerClient
       else { return .none }
       state.waitingCount += 1
-      let isShared = state.waiting[path, default: []].contains { $0.client == inquiry.client }
-      state.waiting[path, default: []].append(inquiry)
-      if !isShared { state.order.append(path, for: inquiry.client) }
+      let isShared = state.waiting[path, default: []].contains { $0.client == pendingRequest.client }
+      state.waiting[path, default: []].append(pendingRequest)
+      if !isShared { state.order.append(path, for: pendingRequest.client) }
       return isShared ? .shared : .queued
     }
     switch place {
@@ -54,27 +54,27 @@ package final class MediaLister: Sendable {
       let report = ErrorReport(
         .overloaded, "media: \(Self.maximumWaiting) requests for listings wait already",
         hint: "ask again in a moment", stage: .command)
-      answer(EngineEvent(.error(report)), [inquiry])
+      answer(EngineEvent(.error(report)), [pendingRequest])
     }
   }
 
   private func readNext() {
     // Whoever asks from now on wants to know what is there from now on.
-    let next: (path: String, inquiries: [Inquiry])? = state.withLock { state in
+    let next: (path: String, pendingRequests: [PendingRequest])? = state.withLock { state in
       guard let path = state.order.popNext(load: { _ in 0 })?.element,
-        let inquiries = state.waiting.removeValue(forKey: path)
+        let pendingRequests = state.waiting.removeValue(forKey: path)
       else { return nil }
-      state.waitingCount -= inquiries.count
-      return (path, inquiries)
+      state.waitingCount -= pendingRequests.count
+      return (path, pendingRequests)
     }
     // Another client's turn has read it already.
-    guard let (path, inquiries) = next else { return }
+    guard let (path, pendingRequests) = next else { return }
     let body: EngineEvent.Body
     do throws(ErrorReport) {
       body = .media(try self.read(path))
     } catch {
       body = .error(error)
     }
-    answer(EngineEvent(body), inquiries)
+    answer(EngineEvent(body), pendingRequests)
   }
 }

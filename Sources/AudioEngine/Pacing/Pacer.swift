@@ -5,37 +5,19 @@ import ServiceSupport
 import Synchronization
 import WireProtocol
 
-/// What reaches the pacer's thread. Everything about sessions happens there, in the order of arrival, so
-/// that events and audio have one order.
+/// What reaches the pacer's thread.
 enum PacerMessage: Sendable {
   case connected(RouterConnection)
   case disconnected(RouterConnection.ID)
-  case play(NewPlay)
-  /// What follows, with who asked for it.
-  case prepare(NewPlay, Inquiry)
-  case command(SessionID, EngineCommand.SessionAction, Inquiry)
-  /// An answer made elsewhere, to be sent in order.
-  case answer(EngineEvent, Inquiry)
+  case sessions(SessionMessage)
   /// An answer that concerns no session.
   case aside(AnswerLine, requestID: String?, RouterConnection.ID)
-  /// For every router.
-  case announce(EngineEvent)
-  /// A timeline became ready, or failed.
-  case timelineChanged(Timeline)
-  /// What a session's pending move asked the store for.
-  case timelineAcquired(SessionID, moveNumber: UInt64, Result<TimelineLease, ErrorReport>)
-  /// A score has joined, or could not.
-  case joined(SessionID, ObjectIdentifier, Result<Performing, ErrorReport>, Inquiry)
-  /// The packets of a cut.
-  case spliced(SessionID, cutNumber: UInt64, [[UInt8]])
-  /// Every live session is asked for.
-  case inspect(@Sendable ([SessionSnapshot]) -> Void)
-  /// Whether it is there.
+  /// Is answered between two rounds.
   case ping(@Sendable () -> Void)
 }
 
 /// The one thread that keeps time: every 2 ms it takes the packet under the cursor of every session that is
-/// due and hands them all to each router in one write.
+/// due and hands them all to each router in one write. What the sessions do is decided by the `SessionDirector`.
 ///
 /// A round allocates nothing while no session changes its state, and its sending never blocks.
 package final class Pacer: Sendable {
@@ -68,11 +50,12 @@ package final class Pacer: Sendable {
     try EngineThread.start(name: "pacer") { [self] in
       antiphon_set_exact_wakeups()
       ThreadPriority.goFirst()
-      let loop = PacerLoop(
-        pacer: self, limits: limits, startedAtMilliseconds: startedAtMilliseconds,
+      let director = SessionDirector(
+        limits: limits, startedAtMilliseconds: startedAtMilliseconds,
         idleTimeoutNanoseconds: UInt64(idleTimeoutSeconds) * 1_000_000_000,
-        acquireTimeline: acquireTimeline)
-      loop.run()
+        now: MonotonicClock.nowNanoseconds,
+        effects: PacerEffects(pacer: self, acquireTimeline: acquireTimeline))
+      PacerLoop(pacer: self, director: director).run()
     }
   }
 
@@ -81,6 +64,8 @@ package final class Pacer: Sendable {
     var one: UInt64 = 1
     _ = write(wakeDescriptor, &one, 8)
   }
+
+  func post(_ message: SessionMessage) { post(.sessions(message)) }
 
   /// Blocks a thread that brings commands while the pacer has as many as it should have.
   func waitForRoom() {
@@ -96,7 +81,7 @@ package final class Pacer: Sendable {
     }
   }
 
-  /// Whether it is there: it answers between two rounds.
+  /// Whether it answers in time.
   func answers(withinMilliseconds limit: Int) async -> Bool {
     await withCheckedContinuation { continuation in
       let answer = SingleAnswer<Bool> { continuation.resume(returning: $0) }

@@ -4,19 +4,10 @@ import Synchronization
 /// What the pacer counts, read by `/metrics` while it runs.
 package final class PacerStatistics: Sendable {
   package struct Values: Sendable {
-    package var packets = 0
-    package var underruns = 0
-    package var rebases = 0
+    package var sessions = SessionCounts()
     package var droppedPackets = 0
     /// Answers that slow routers were neither given nor refused.
     package var lostAnswers = 0
-    /// Pauses, resumes, stops, seeks and volume changes.
-    package var cuts = 0
-    /// Those that came without their fade, because its splice was not there in time.
-    package var cutsWithoutFade = 0
-    package var extracting = 0
-    package var streaming = 0
-    package var paused = 0
     package var connections = 0
     /// Bytes that slow routers have not taken yet.
     package var routerQueueBytes = 0

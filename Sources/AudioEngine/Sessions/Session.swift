@@ -1,33 +1,6 @@
-import ServiceSupport
 import WireProtocol
 
-/// Who asked for something, and how the answer reaches them.
-package struct Inquiry: Sendable {
-  enum Requester: Sendable {
-    /// The router on a connection.
-    case router(RouterConnection.ID)
-    /// One HTTP request.
-    case closure(@Sendable (EngineEvent) -> Void)
-  }
-
-  let requester: Requester
-  package let requestID: String?
-  /// For whom: nil for one without a name.
-  let client: String?
-  let askedNanoseconds = MonotonicClock.nowNanoseconds
-
-  init(_ requester: Requester, requestID: String? = nil, client: String? = nil) {
-    self.requester = requester
-    self.requestID = requestID
-    self.client = client
-  }
-
-  package init(router: RouterConnection.ID, requestID: String? = nil) {
-    self.init(.router(router), requestID: requestID)
-  }
-}
-
-/// One session: a state and a cursor. Lives on the pacer's thread.
+/// One session: a state and a cursor. It belongs to the `SessionDirector`.
 final class Session {
   let id: SessionID
   let request: PlayRequest
@@ -41,12 +14,12 @@ final class Session {
   var muted: [Score.Role]?
   var track: TrackDetails?
   /// The `play` that waits for `ready`.
-  var playInquiry: Inquiry?
+  var pendingPlay: PendingRequest?
   /// A change of timeline under way.
-  var pending: PendingMove?
+  var pendingMove: PendingMove?
   /// A change of what is heard that waits for its packet.
-  var cut: PendingCut?
-  /// After a cut.
+  var transition: PendingTransition?
+  /// After a transition.
   var joint = JointPackets()
   /// What follows when this track has finished.
   var next: PreparedTrack?
@@ -62,7 +35,7 @@ final class Session {
   var pausedSinceNanoseconds: UInt64?
   var isStuckAnnounced = false
 
-  init(_ play: NewPlay) {
+  init(_ play: NewPlay, now: UInt64) {
     id = play.id
     request = play.request
     source = play.source
@@ -72,13 +45,13 @@ final class Session {
     cursor = Timeline.Cursor(
       timeline, index: max(0, timeline.packetIndex(atMilliseconds: request.startMilliseconds)))
     volume = request.volume
-    playInquiry = play.inquiry
+    pendingPlay = play.pendingRequest
     history = SessionHistory(
-      askedNanoseconds: play.inquiry?.askedNanoseconds ?? MonotonicClock.nowNanoseconds,
+      askedNanoseconds: play.pendingRequest?.askedNanoseconds ?? now,
       journal: timeline.journal)
   }
 
-  /// Since when it is of no use to anybody: paused, or with nothing to send.
+  /// Since when nobody hears anything of it: paused, or with nothing to send.
   var idleSinceNanoseconds: UInt64? { pausedSinceNanoseconds ?? bufferingSinceNanoseconds }
 
   func key(startMilliseconds: Int, volume: Double) -> TrackKey {
@@ -110,7 +83,7 @@ struct PendingMove {
   let number: UInt64
   let purpose: Purpose
   /// Nobody waits for the answer of a loop.
-  let inquiry: Inquiry?
+  let pendingRequest: PendingRequest?
   /// Nil until the store has given it.
   var lease: TimelineLease?
 }

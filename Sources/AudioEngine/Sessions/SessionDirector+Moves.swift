@@ -1,10 +1,11 @@
-import ServiceSupport
 import WireProtocol
 
 /// How a session's cursor comes to another place: at once where the packet is there, else by a move that
-/// waits for another timeline. Runs on the pacer's thread.
-extension PacerLoop {
-  func seek(_ session: Session, to position: Int, _ inquiry: Inquiry) throws(ErrorReport) {
+/// waits for another timeline.
+extension SessionDirector {
+  func seek(
+    _ session: Session, to position: Int, _ pendingRequest: PendingRequest, now: UInt64
+  ) throws(ErrorReport) {
     try session.machine.requirePlace(for: "seek")
     if session.source.isEndlessScore {
       throw ErrorReport(
@@ -22,22 +23,23 @@ extension PacerLoop {
     }
     supersedeMove(session)
     if Self.hasSound(session.cursor.timeline, atMilliseconds: position) {
-      cut(session, .seek(session.lease, positionMilliseconds: position, inquiry))
+      let seek = PendingTransition.Action.seek(session.lease, positionMilliseconds: position, pendingRequest)
+      startTransition(session, seek, now: now)
     } else {
       requestMove(
-        session, .seek(positionMilliseconds: position), inquiry: inquiry, startMilliseconds: position,
-        volume: session.volume)
+        session, .seek(positionMilliseconds: position), pendingRequest: pendingRequest,
+        startMilliseconds: position, volume: session.volume)
     }
   }
 
-  func announceSeek(_ session: Session, _ inquiry: Inquiry?) {
-    endUnderrun(session, now: MonotonicClock.nowNanoseconds)
+  func announceSeek(_ session: Session, _ pendingRequest: PendingRequest?, now: UInt64) {
+    endUnderrun(session, now: now)
     let anchor = anchor(session)
     emit(
       .seeked(
         positionMilliseconds: anchor.positionMilliseconds,
         dueNanoseconds: session.nextTick == nil ? nil : anchor.dueNanoseconds),
-      session.id, answering: inquiry)
+      session.id, answering: pendingRequest)
   }
 
   /// Whether a timeline has what a splice into it needs: more than the one packet, unless it ends there.
@@ -49,69 +51,72 @@ extension PacerLoop {
       || timeline.packetIndex(atMilliseconds: position) + Splice.packetsFrom <= timeline.packetCount
   }
 
-  func setVolume(_ session: Session, _ level: Double, _ inquiry: Inquiry) throws(ErrorReport) {
+  func setVolume(
+    _ session: Session, _ level: Double, _ pendingRequest: PendingRequest
+  ) throws(ErrorReport) {
     try session.machine.requirePlace(for: "volume")
     supersedeMove(session)
     guard level != session.volume else {
-      return answer(inquiry, EngineEvent(.status(snapshot(session)), sessionID: session.id))
+      return answer(pendingRequest, EngineEvent(.status(snapshot(session)), sessionID: session.id))
     }
     if let performance = session.lease.timeline.performance {
       performance.setGain(level)
-      return volumeChanged(session, to: level, inquiry)
+      return volumeChanged(session, to: level, pendingRequest)
     }
     // The other timeline begins a little before, so that its encoder, and a splice into it, have settled.
     let lead = (Splice.packetsBefore + 2) * WireLimits.packetDurationMilliseconds
     requestMove(
-      session, .volume(level), inquiry: inquiry,
+      session, .volume(level), pendingRequest: pendingRequest,
       startMilliseconds: max(0, session.cursor.positionMilliseconds - lead), volume: level)
   }
 
-  func volumeChanged(_ session: Session, to level: Double, _ inquiry: Inquiry?) {
+  func volumeChanged(_ session: Session, to level: Double, _ pendingRequest: PendingRequest?) {
     session.volume = level
-    emit(.status(snapshot(session)), session.id, answering: inquiry)
+    emit(.status(snapshot(session)), session.id, answering: pendingRequest)
     prepareNextAgain(session)
   }
 
   func requestMove(
-    _ session: Session, _ purpose: PendingMove.Purpose, inquiry: Inquiry?, startMilliseconds: Int,
-    volume: Double
+    _ session: Session, _ purpose: PendingMove.Purpose, pendingRequest: PendingRequest?,
+    startMilliseconds: Int, volume: Double
   ) {
     supersedeMove(session)
     moveCount += 1
-    session.pending = PendingMove(number: moveCount, purpose: purpose, inquiry: inquiry)
-    acquireTimeline(
-      session.id, moveCount, session.key(startMilliseconds: startMilliseconds, volume: volume),
-      session.lease.timeline.client)
+    session.pendingMove = PendingMove(number: moveCount, purpose: purpose, pendingRequest: pendingRequest)
+    effects.acquireTimeline(
+      for: session.id, moveNumber: moveCount,
+      key: session.key(startMilliseconds: startMilliseconds, volume: volume),
+      client: session.lease.timeline.client)
   }
 
   func supersedeMove(_ session: Session) {
-    guard let pending = session.pending else { return }
-    session.pending = nil
-    refuse(pending.inquiry, .overtaken, session.id)
+    guard let move = session.pendingMove else { return }
+    session.pendingMove = nil
+    reject(move.pendingRequest, .overtaken, session.id)
   }
 
   func timelineAcquired(
-    _ id: SessionID, _ number: UInt64, _ result: Result<TimelineLease, ErrorReport>
+    _ id: SessionID, _ number: UInt64, _ result: Result<TimelineLease, ErrorReport>, now: UInt64
   ) {
     guard let session = sessions[id] else { return }
-    if session.next?.number == number { return nextAcquired(session, result) }
-    guard session.pending?.number == number else { return }
+    if session.next?.number == number { return nextAcquired(session, result, now: now) }
+    guard session.pendingMove?.number == number else { return }
     switch result {
     case .success(let lease):
-      session.pending?.lease = lease
+      session.pendingMove?.lease = lease
       expect(lease, id)
-      advanceMove(session)
-    case .failure(let report): failMove(session, report)
+      advanceMove(session, now: now)
+    case .failure(let report): failMove(session, report, now: now)
     }
   }
 
-  /// Looks whether the other timeline has what a move waits for.
-  func advanceMove(_ session: Session) {
-    guard let pending = session.pending, let lease = pending.lease, session.cut == nil else { return }
+  /// Completes a move once the other timeline has what it waits for.
+  func advanceMove(_ session: Session, now: UInt64) {
+    guard let move = session.pendingMove, let lease = move.lease, session.transition == nil else { return }
     let timeline = lease.timeline
-    switch (timeline.phase, pending.purpose) {
+    switch (timeline.phase, move.purpose) {
     case (.opening, _): return
-    case (.failed, _): failMove(session, timeline.failure ?? .superseded)
+    case (.failed, _): failMove(session, timeline.failure ?? .superseded, now: now)
     case (_, .seek(let position)):
       // A place that comes in a moment is waited for, where something is heard meanwhile.
       if session.nextTick != nil, timeline.phase == .producing,
@@ -119,32 +124,33 @@ extension PacerLoop {
       {
         return timeline.isWanted(atMilliseconds: position)
       }
-      session.pending = nil
-      cut(session, .seek(lease, positionMilliseconds: position, pending.inquiry))
+      session.pendingMove = nil
+      let seek = PendingTransition.Action.seek(lease, positionMilliseconds: position, move.pendingRequest)
+      startTransition(session, seek, now: now)
     case (_, .volume(let level)):
       // The splice lies some packets ahead.
       let position =
         session.cursor.positionMilliseconds + Splice.packetsFrom * WireLimits.packetDurationMilliseconds
       let isThere = timeline.phase == .complete || Self.hasSound(timeline, atMilliseconds: position)
       guard session.nextTick == nil || isThere else { return }
-      session.pending = nil
-      cut(session, .volume(level, lease, pending.inquiry))
+      session.pendingMove = nil
+      startTransition(session, .volume(level, lease, move.pendingRequest), now: now)
     case (_, .loop):
-      session.pending = nil
+      session.pendingMove = nil
       session.move(to: lease, positionMilliseconds: session.request.startMilliseconds)
-      endUnderrun(session, now: MonotonicClock.nowNanoseconds)
+      endUnderrun(session, now: now)
       if session.nextTick != nil { emit(.playing(anchor(session)), session.id) }
     }
   }
 
-  private func failMove(_ session: Session, _ report: ErrorReport) {
-    guard let pending = session.pending else { return }
-    session.pending = nil
-    refuse(pending.inquiry, report, session.id)
-    if case .loop = pending.purpose {
-      session.history.failed(report, nowNanoseconds: MonotonicClock.nowNanoseconds)
+  private func failMove(_ session: Session, _ report: ErrorReport, now: UInt64) {
+    guard let move = session.pendingMove else { return }
+    session.pendingMove = nil
+    reject(move.pendingRequest, report, session.id)
+    if case .loop = move.purpose {
+      session.history.failed(report, nowNanoseconds: now)
       emit(.error(report), session.id)
-      end(session, .finished)
+      end(session, .finished, now: now)
     }
   }
 }

@@ -1,17 +1,15 @@
-import WireProtocol
-
 /// A change in what a session sounds like that waits for its splice, and for the packet it happens at.
-struct PendingCut {
+struct PendingTransition {
   enum Action {
-    case pause(Inquiry)
-    case resume(Inquiry)
+    case pause(PendingRequest)
+    case resume(PendingRequest)
     /// The session begins in the middle of the sound.
     case begin
-    case stop(Inquiry)
+    case stop(PendingRequest)
     case replace(NewPlay)
-    case seek(TimelineLease, positionMilliseconds: Int, Inquiry?)
-    case volume(Double, TimelineLease, Inquiry?)
-    /// `end_ms` is reached, and the sound would go on.
+    case seek(TimelineLease, positionMilliseconds: Int, PendingRequest?)
+    case volume(Double, TimelineLease, PendingRequest?)
+    /// `end_ms` is reached, and the sound would continue.
     case endOfRange
   }
 
@@ -26,37 +24,18 @@ struct PendingCut {
   /// Nil until the splice is rendered.
   var packets: [[UInt8]]?
 
-  /// Who waits for it.
-  var inquiry: Inquiry? {
+  /// The command that waits for it.
+  var pendingRequest: PendingRequest? {
     switch action {
-    case .pause(let inquiry), .resume(let inquiry), .stop(let inquiry): inquiry
-    case .seek(_, _, let inquiry), .volume(_, _, let inquiry): inquiry
-    case .replace(let play): play.inquiry
+    case .pause(let pendingRequest), .resume(let pendingRequest), .stop(let pendingRequest): pendingRequest
+    case .seek(_, _, let pendingRequest), .volume(_, _, let pendingRequest): pendingRequest
+    case .replace(let play): play.pendingRequest
     case .begin, .endOfRange: nil
     }
   }
 }
 
-/// A `play`, or a track that follows by itself, with everything a session needs to begin.
-struct NewPlay: Sendable {
-  let id: SessionID
-  let request: PlayRequest
-  let source: MediaSource
-  let lease: TimelineLease
-  /// Nobody waits for a track that follows by itself.
-  let inquiry: Inquiry?
-}
-
-/// The track that follows when the current one has finished.
-struct PreparedTrack {
-  var play: NewPlay
-  /// Numbers the timeline asked for: that of another volume takes the place of the first.
-  var number: UInt64
-  /// The `prepare` that waits for its answer.
-  var inquiry: Inquiry?
-}
-
-/// The packets a session has of its own, after a cut, in place of its timeline's.
+/// The packets a session has of its own, after a transition, in place of its timeline's.
 struct JointPackets {
   private var packets: ArraySlice<[UInt8]> = []
   private var index = 0

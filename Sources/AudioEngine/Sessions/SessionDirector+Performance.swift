@@ -1,35 +1,35 @@
 import WireProtocol
 
-/// What is done to an endless score while it sounds. Runs on the pacer's thread.
-extension PacerLoop {
-  func join(_ score: Score, _ session: Session, _ inquiry: Inquiry) throws(ErrorReport) {
+/// What is done to an endless score while it sounds.
+extension SessionDirector {
+  func join(_ score: Score, _ session: Session, _ pendingRequest: PendingRequest) throws(ErrorReport) {
     let performance = try performance(of: session, for: "perform")
     let timelineID = ObjectIdentifier(session.lease.timeline)
-    try performance.join(score) { [pacer, id = session.id] result in
-      pacer.post(.joined(id, timelineID, result, inquiry))
+    try performance.join(score) { [effects, id = session.id] result in
+      effects.post(.joined(id, timelineID, result, pendingRequest))
     }
   }
 
   /// - Parameter timelineID: of what played when it was asked for.
   func joined(
     _ id: SessionID, _ timelineID: ObjectIdentifier, _ result: Result<Performing, ErrorReport>,
-    _ inquiry: Inquiry
+    _ pendingRequest: PendingRequest
   ) {
     switch result {
     case .success(let performing) where sessions[id].map { ObjectIdentifier($0.lease.timeline) } == timelineID:
-      emit(.performing(performing), id, answering: inquiry)
-    case .success: refuse(inquiry, .superseded, id)
-    case .failure(let report): refuse(inquiry, report, id)
+      emit(.performing(performing), id, answering: pendingRequest)
+    case .success: reject(pendingRequest, .superseded, id)
+    case .failure(let report): reject(pendingRequest, report, id)
     }
   }
 
-  func mute(_ roles: [Score.Role], _ session: Session, _ inquiry: Inquiry) throws(ErrorReport) {
+  func mute(_ roles: [Score.Role], _ session: Session, _ pendingRequest: PendingRequest) throws(ErrorReport) {
     let performance = try performance(of: session, for: "mute")
     // Each once, in one order.
     let roles = Score.Role.allCases.filter(roles.contains)
     performance.mute(Set(roles))
     session.muted = roles
-    emit(.muted(roles), session.id, answering: inquiry)
+    emit(.muted(roles), session.id, answering: pendingRequest)
   }
 
   private func performance(of session: Session, for command: String) throws(ErrorReport) -> Performance {

@@ -1,12 +1,9 @@
-import DequeModule
-import ServiceSupport
 import WireProtocol
 
-/// Answers "why is it silent?". Runs on the pacer's thread, when asked.
-extension PacerLoop {
+/// Answers "why is it silent?".
+extension SessionDirector {
   /// - Parameter reason: why it ends now; nil while it plays.
-  func diagnosis(of session: Session, ended reason: EngineEvent.EndReason?) -> Diagnosis {
-    let now = MonotonicClock.nowNanoseconds
+  func diagnosis(of session: Session, ended reason: EngineEvent.EndReason?, now: UInt64) -> Diagnosis {
     let stages = session.history.stages
     var diagnosis = Diagnosis(
       state: reason == nil ? session.machine.visible : .idle, summary: "", stages: stages,
@@ -46,7 +43,7 @@ extension PacerLoop {
       return "It waits for its source, which has sent nothing to play for \(seconds(since: since))\(what)."
     }
     if session.volume == 0 { return "It plays at volume 0." }
-    if links.isEmpty { return "It plays, and no Router is connected that could hear it." }
+    if routers.isEmpty { return "It plays, and no Router is connected that could hear it." }
     return "It plays: its packets go out. Where nothing is heard, the listener's own side is silent."
   }
 
@@ -60,29 +57,6 @@ extension PacerLoop {
     case .probe: "its first sound is being decoded"
     default: "it is about to begin"
     }
-  }
-}
-
-/// How the last sessions ended, for those who ask afterwards.
-struct RecentEnds {
-  private static let maximumCount = 1_000
-
-  private var ends: [SessionID: (diagnosis: Diagnosis, nanoseconds: UInt64)] = [:]
-  private var order: Deque<SessionID> = []
-
-  mutating func add(_ id: SessionID, _ diagnosis: Diagnosis) {
-    if ends.updateValue((diagnosis, MonotonicClock.nowNanoseconds), forKey: id) == nil { order.append(id) }
-    if order.count > Self.maximumCount, let oldest = order.popFirst() { ends[oldest] = nil }
-  }
-
-  /// The end of the session's last track.
-  func diagnosis(of id: SessionID) -> Diagnosis {
-    guard let end = ends[id] else {
-      return Diagnosis(state: .idle, summary: "Nothing plays: nothing has been asked for.")
-    }
-    var diagnosis = end.diagnosis
-    diagnosis.ended?.agoMilliseconds = Int((MonotonicClock.nowNanoseconds - end.nanoseconds) / 1_000_000)
-    return diagnosis
   }
 }
 

@@ -1,11 +1,11 @@
 import WireProtocol
 
-/// Looks at every session for those who ask, a few a round, so that nobody's packet is late for it. Those who ask
-/// meanwhile are answered together by the next look.
-struct Inspection {
+/// Describes every session to those who ask, a few a step, so that nobody's packet is late for it. Those who ask
+/// meanwhile are answered together by the next pass.
+struct SessionInspection {
   typealias Receiver = @Sendable ([SessionSnapshot]) -> Void
 
-  private static let sessionsARound = 32
+  private static let sessionsPerStep = 32
 
   private var receivers: [Receiver] = []
   private var unseen: ArraySlice<SessionID> = []
@@ -23,10 +23,10 @@ struct Inspection {
       unseen = Array(sessions.keys)[...]
       found.reserveCapacity(unseen.count)
     }
-    for id in unseen.prefix(Self.sessionsARound) {
+    for id in unseen.prefix(Self.sessionsPerStep) {
       if let session = sessions[id] { found.append(snapshot(session)) }
     }
-    unseen = unseen.dropFirst(Self.sessionsARound)
+    unseen = unseen.dropFirst(Self.sessionsPerStep)
     guard unseen.isEmpty else { return }
     for receiver in receivers { receiver(found) }
     receivers = []

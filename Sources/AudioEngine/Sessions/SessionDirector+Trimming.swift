@@ -1,5 +1,5 @@
-/// What is freed of timelines that will not be cached. Runs on the pacer's thread, once a second.
-extension PacerLoop {
+/// What is freed of timelines that will not be cached. Runs once a second.
+extension SessionDirector {
   /// Packets kept behind the last session: seeking back within 5 s needs no new production.
   private static let packetsKeptBehind = 250
   /// Packets kept for a track that is prepared and waits: a minute, three times what the Router prepares ahead, and
@@ -26,7 +26,7 @@ extension PacerLoop {
     for session in sessions.values {
       needs.add(session.place)
       if let place = session.pendingPlace { needs.add(place) }
-      if let place = session.cutPlace { needs.add(place) }
+      if let place = session.transitionPlace { needs.add(place) }
     }
     let played = needs
     var left: [Session] = []
@@ -55,17 +55,17 @@ extension Session {
 
   /// Where a move that is under way will put the cursor.
   fileprivate var pendingPlace: Place? {
-    guard let pending, let lease = pending.lease else { return nil }
-    switch pending.purpose {
+    guard let move = pendingMove, let lease = move.lease else { return nil }
+    switch move.purpose {
     case .seek(let position): return place(lease, position)
     case .volume: return place(lease, cursor.positionMilliseconds)
     case .loop: return place(lease, request.startMilliseconds)
     }
   }
 
-  /// Where a cut that waits for its packet will.
-  fileprivate var cutPlace: Place? {
-    switch cut?.action {
+  /// Where a transition that waits for its packet will.
+  fileprivate var transitionPlace: Place? {
+    switch transition?.action {
     case .seek(let lease, let position, _): place(lease, position)
     case .volume(_, let lease, _): place(lease, cursor.positionMilliseconds)
     case .replace(let play): place(play.lease, play.request.startMilliseconds)

@@ -1,0 +1,35 @@
+import WireProtocol
+
+/// What new routers are told.
+extension SessionDirector {
+  struct ConnectedRouter {
+    let id: RouterConnection.ID
+    /// Sessions that `hello` had no room for and that it is still to be told of.
+    var unlisted: ArraySlice<SessionID>
+  }
+
+  private static let sessionsListedPerStep = 32
+
+  /// Greets a router. The output must be empty: `hello` is the first message on a connection.
+  package func connect(_ id: RouterConnection.ID, now: UInt64) {
+    let ids = Array(sessions.keys)
+    routers.append(ConnectedRouter(id: id, unlisted: ids.dropFirst(WireLimits.maximumHelloSessions)))
+    let hello = Hello(
+      startedAtMilliseconds: startedAtMilliseconds, nowNanoseconds: now, limits: limits,
+      sessions: ids.prefix(WireLimits.maximumHelloSessions).compactMap { sessions[$0].map(snapshot) })
+    output.append(EngineEvent(.hello(hello)), to: id)
+  }
+
+  package func disconnect(_ id: RouterConnection.ID) { routers.removeAll { $0.id == id } }
+
+  /// Tells new routers of further sessions, a few a step, so that nobody's packet is late for it.
+  func listSessions() {
+    for index in routers.indices where !routers[index].unlisted.isEmpty {
+      for id in routers[index].unlisted.prefix(Self.sessionsListedPerStep) {
+        guard let session = sessions[id] else { continue }
+        output.append(EngineEvent(.status(snapshot(session)), sessionID: id), to: routers[index].id)
+      }
+      routers[index].unlisted = routers[index].unlisted.dropFirst(Self.sessionsListedPerStep)
+    }
+  }
+}

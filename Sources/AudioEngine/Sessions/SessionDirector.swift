@@ -1,0 +1,197 @@
+import WireProtocol
+
+/// Decides what every session does and sends. It owns no thread, clock or socket: it is given messages and the time,
+/// and puts packets and events into `output`, in their one order.
+///
+/// A step allocates nothing while no session changes its state.
+package final class SessionDirector {
+  private static let stuckNanoseconds: UInt64 = 10_000_000_000
+  private static let housekeepingIntervalNanoseconds: UInt64 = 1_000_000_000
+
+  let limits: Hello.Limits
+  let startedAtMilliseconds: Int
+  private let idleTimeoutNanoseconds: UInt64
+  let effects: any SessionEffects
+
+  /// What is to be sent. Whoever sends it empties it.
+  package var output = MessageBatch()
+  package internal(set) var counts = SessionCounts()
+  var sessions: [SessionID: Session] = [:]
+  var rounds: Rounds
+  /// Sessions by the timeline they wait for, and perhaps some that no longer do.
+  var expecting: [ObjectIdentifier: Set<SessionID>] = [:]
+  var routers: [ConnectedRouter] = []
+  var inspection = SessionInspection()
+  var recentEnds = RecentEnds()
+  /// Numbers the moves, so that a late answer of the store is recognized.
+  var moveCount: UInt64 = 0
+  /// Numbers the transitions, for the same reason.
+  var transitionCount: UInt64 = 0
+  private var nextHousekeepingNanoseconds: UInt64 = 0
+
+  package init(
+    limits: Hello.Limits, startedAtMilliseconds: Int, idleTimeoutNanoseconds: UInt64, now: UInt64,
+    effects: any SessionEffects
+  ) {
+    self.limits = limits
+    self.startedAtMilliseconds = startedAtMilliseconds
+    self.idleTimeoutNanoseconds = idleTimeoutNanoseconds
+    self.effects = effects
+    rounds = Rounds(now: now)
+  }
+
+  // MARK: Steps
+
+  /// Sends what is due.
+  ///
+  /// - Parameter now: `CLOCK_MONOTONIC`; never earlier than in a call before.
+  /// - Returns: how late the first due tick was, in nanoseconds; nil where no packet was due.
+  @discardableResult
+  package func step(now: UInt64) -> UInt64? {
+    let lateness = runDueTicks(now: now)
+    listSessions()
+    inspection.advance(sessions, snapshot)
+    runHousekeepingIfDue(now: now)
+    counts.rebases = rounds.rebaseCount
+    counts.streaming = rounds.streamingCount
+    counts.paused = sessions.count - counts.extracting - counts.streaming
+    return lateness
+  }
+
+  /// When the next packet is due; nil while no session streams.
+  package var roundDeadlineNanoseconds: UInt64? { rounds.deadlineNanoseconds }
+
+  /// When `step` has something to do, if no message comes before; nil for nothing.
+  package func deadlineNanoseconds(now: UInt64) -> UInt64? {
+    if !inspection.isIdle || routers.contains(where: { !$0.unlisted.isEmpty }) {
+      // A part each tick: the thread that steps goes before all others.
+      return min(rounds.deadlineNanoseconds ?? .max, now + Schedule.tickNanoseconds)
+    }
+    return rounds.deadlineNanoseconds ?? (sessions.isEmpty ? nil : nextHousekeepingNanoseconds)
+  }
+
+  private func runDueTicks(now: UInt64) -> UInt64? {
+    rounds.begin(now: now)
+    let lateness = rounds.dueTick(now: now).map { now - rounds.schedule.time(of: $0) }
+    while let tick = rounds.dueTick(now: now) {
+      runTick(tick, now: now)
+      rounds.advance()
+    }
+    return lateness
+  }
+
+  private func runTick(_ tick: UInt64, now: UInt64) {
+    // A session that ends leaves its phase while this goes through a copy of it.
+    for session in rounds.sessions(in: tick) where session.nextTick == tick {
+      if session.rebaseCount != rounds.rebaseCount { announceRebase(session) }
+      if session.pendingMove != nil { advanceMove(session, now: now) }
+      completeDueTransition(session, now: now)
+      if session.nextTick == tick { send(session, now: now) }
+      if session.nextTick == tick { session.nextTick = tick + Schedule.ticksPerPacket }
+      if session.nextTick == nil { joinNext(session, tick, now: now) }
+    }
+  }
+
+  /// Sends the first packet of a track that follows another in the very tick in which that one ended.
+  private func joinNext(_ session: Session, _ tick: UInt64, now: UInt64) {
+    guard let next = sessions[session.id], next !== session, next.nextTick == tick else { return }
+    send(next, now: now)
+    if next.nextTick == tick { next.nextTick = tick + Schedule.ticksPerPacket }
+  }
+
+  private func runHousekeepingIfDue(now: UInt64) {
+    guard now >= nextHousekeepingNanoseconds else { return }
+    nextHousekeepingNanoseconds = now + Self.housekeepingIntervalNanoseconds
+    trim()
+    renewExpectations()
+    for session in sessions.values {
+      guard let since = session.idleSinceNanoseconds, now > since + idleTimeoutNanoseconds else { continue }
+      end(session, .cleanup, now: now)
+    }
+  }
+
+  // MARK: Packets
+
+  /// Sends the packet under a session's cursor, or says why there is none.
+  private func send(_ session: Session, now: UInt64) {
+    // The phase is read before the count: a complete timeline has every packet it will ever have.
+    let phase = session.cursor.timeline.phase
+    if !session.cursor.hasPacket, phase == .complete || phase == .failed {
+      guard reachEnd(session, now: now) else { return }
+    }
+    if let end = session.request.endMilliseconds {
+      guard approach(end, session, now: now) else { return }
+    }
+    guard session.cursor.hasPacket else { return underrun(session, now: now) }
+    if session.bufferingSinceNanoseconds != nil {
+      endUnderrun(session, now: now)
+      emit(.playing(anchor(session)), session.id)
+    }
+    if let packet = session.joint.take(at: session.cursor.index) {
+      packet.withUnsafeBytes { append($0, of: session) }
+      session.cursor.skip()
+    } else {
+      _ = session.cursor.withNext { append($0, of: session) }
+    }
+    session.history.sentFrame(nowNanoseconds: now)
+  }
+
+  /// Puts one packet into the output.
+  func append(_ packet: UnsafeRawBufferPointer, of session: Session) {
+    output.append(audio: packet, of: session.id)
+    session.history.sentPacket(byteCount: packet.count)
+    counts.packets += 1
+  }
+
+  /// Nothing was under the cursor at its deadline.
+  func underrun(_ session: Session, now: UInt64) {
+    let position = session.cursor.positionMilliseconds
+    guard let since = session.bufferingSinceNanoseconds else {
+      session.bufferingSinceNanoseconds = now
+      session.isStuckAnnounced = false
+      counts.underruns += 1
+      return emit(.buffering(positionMilliseconds: position), session.id)
+    }
+    if !session.isStuckAnnounced, now - since >= Self.stuckNanoseconds {
+      session.isStuckAnnounced = true
+      let waited = Int((now - since) / 1_000_000)
+      emit(.stuck(positionMilliseconds: position, waitedMilliseconds: waited), session.id)
+    }
+  }
+
+  /// The session waits for nothing any more. The history keeps the wait, for `why`.
+  func endUnderrun(_ session: Session, now: UInt64) {
+    guard let since = session.bufferingSinceNanoseconds else { return }
+    session.bufferingSinceNanoseconds = nil
+    session.history.underran(since: since, until: now)
+  }
+
+  /// The schedule was restarted since the session's last packet. Each session says so just before its next one, so
+  /// that with many of them it takes as many rounds, and no second restart.
+  private func announceRebase(_ session: Session) {
+    session.rebaseCount = rounds.rebaseCount
+    // One that has nothing to send says when it has.
+    if session.bufferingSinceNanoseconds == nil { output.append(rebased: anchor(session), of: session.id) }
+  }
+
+  // MARK: Streaming
+
+  /// The place and time of a session's next packet.
+  func anchor(_ session: Session) -> EngineEvent.Anchor {
+    EngineEvent.Anchor(
+      positionMilliseconds: session.cursor.positionMilliseconds,
+      dueNanoseconds: rounds.schedule.time(of: session.nextTick ?? rounds.schedule.nextTick))
+  }
+
+  /// - Parameter joiningTick: the tick of a track that follows another one.
+  func startStreaming(_ session: Session, at joiningTick: UInt64? = nil, now: UInt64) {
+    session.bufferingSinceNanoseconds = nil
+    rounds.include(session, at: joiningTick, now: now)
+  }
+
+  func stopStreaming(_ session: Session, now: UInt64) {
+    guard let tick = session.nextTick else { return }
+    rounds.remove(session, from: tick)
+    endUnderrun(session, now: now)
+  }
+}

@@ -1,0 +1,42 @@
+import WireProtocol
+
+/// What reaches the `SessionDirector`. It handles messages in the order of arrival, so that events and audio have one
+/// order.
+package enum SessionMessage: Sendable {
+  case play(NewPlay)
+  /// The track that follows, with the command that waits for it.
+  case prepare(NewPlay, PendingRequest)
+  case command(SessionID, EngineCommand.SessionAction, PendingRequest)
+  /// An answer made elsewhere, to be sent in order.
+  case answer(EngineEvent, PendingRequest)
+  /// For every router.
+  case announce(EngineEvent)
+  /// A timeline became ready, or failed.
+  case timelineChanged(Timeline)
+  /// The store's answer to a session's pending move.
+  case timelineAcquired(SessionID, moveNumber: UInt64, Result<TimelineLease, ErrorReport>)
+  /// A score has joined, or could not.
+  case joined(SessionID, ObjectIdentifier, Result<Performing, ErrorReport>, PendingRequest)
+  /// The packets of a transition.
+  case spliced(SessionID, transitionNumber: UInt64, [[UInt8]])
+  /// Every live session is asked for.
+  case inspect(@Sendable ([SessionSnapshot]) -> Void)
+}
+
+/// What the `SessionDirector` has done elsewhere. What comes of it returns as a `SessionMessage`.
+package protocol SessionEffects: Sendable {
+  /// Asks the store for a timeline; `timelineAcquired` follows.
+  func acquireTimeline(for id: SessionID, moveNumber: UInt64, key: TrackKey, client: String?)
+  /// Renders the packets of a transition; `spliced` follows.
+  func render(_ splices: [Splice], for id: SessionID, transitionNumber: UInt64)
+  /// How long before it is needed a splice should be asked for.
+  var spliceLeadNanoseconds: UInt64 { get }
+  /// Whether the splices of another transition may wait.
+  var hasRoomForSplices: Bool { get }
+  /// Brings a message from any thread.
+  func post(_ message: SessionMessage)
+  /// A session's error, to be logged.
+  func report(_ error: ErrorReport, of id: SessionID)
+  /// A session's beginning or end, to be logged.
+  func report(_ change: SessionChange, of id: SessionID)
+}

@@ -1,0 +1,259 @@
+import AudioEngineCore
+import WireProtocol
+
+/// One run of the director from a seed: commands at random, timelines that are slow, fail or end, a clock that stalls,
+/// routers that come, go and do not read. Models check every message after each step.
+struct SessionSimulation {
+  /// What the simulation is tried with: something that a broken engine would do.
+  enum Canary: CaseIterable {
+    case dropsEvent, sendsPacketTwice, answersTwice, losesPacket, packetAfterEnd
+  }
+
+  private enum Step {
+    case command(SessionID, EngineCommand.SessionAction)
+    case advance(UInt64)
+    case produce(Int)
+    case tellChange, giveTimeline, giveSplice(isFailing: Bool)
+    case connect, disconnect, blocks(Bool), isFull(Bool), splices(Bool), trims
+
+    var words: String {
+      switch self {
+      case .command(let id, let action): "\(action) to \(id)"
+      case .advance(let nanoseconds): "\(Double(nanoseconds) / 1e6) ms pass"
+      default: "\(self)"
+      }
+    }
+  }
+
+  private static let tracks = 1...6
+  private static let sessionIDs = ["a", "b", "c", "d"].map { try! SessionID($0) }
+
+  private let seed: UInt64
+  private var random: SplitMix64
+  private let simulated = SimulatedSessions(maximumSessions: 3)
+  private var trace: [Step] = []
+  /// Packets that each producer makes in 20 ms.
+  private var speed = 4
+  private var canary: Canary?
+
+  init(seed: UInt64, canary: Canary? = nil) {
+    self.seed = seed
+    self.canary = canary
+    random = SplitMix64(state: seed)
+    for track in Self.tracks {
+      simulated.requests.setPacketCount(Int.random(in: 1...120, using: &random), ofTrack: track)
+    }
+  }
+
+  /// - Throws: `Violation`, with the seed and the last steps.
+  mutating func run(steps: Int) throws(Violation) {
+    do {
+      try connect()
+      for _ in 0..<steps { try takeStep() }
+      try finish()
+    } catch {
+      let steps = trace.suffix(30).map { "  \($0.words)" }.joined(separator: "\n")
+      throw Violation("seed \(seed): \(error)\n\(steps)")
+    }
+  }
+
+  private mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &random) < percent }
+
+  // MARK: Steps
+
+  private mutating func takeStep() throws(Violation) {
+    switch Int.random(in: 0..<100, using: &random) {
+    case 0..<45: try advance()
+    case 45..<70: command()
+    case 70..<95: happenElsewhere()
+    default: try changeSurroundings()
+    }
+    try simulated.requests.checkAnswers(isEnd: false)
+  }
+
+  /// Time passes: mostly as the director wants it, at times with a late wake or a stall.
+  private mutating func advance() throws(Violation) {
+    let now = simulated.now
+    let wanted = simulated.director.deadlineNanoseconds(now: now).map { $0 > now ? $0 - now : 0 } ?? 10_000_000
+    let late: UInt64 =
+      switch Int.random(in: 0..<100, using: &random) {
+      case 0..<70: UInt64.random(in: 0..<1_000_000, using: &random)
+      case 70..<95: UInt64.random(in: 0..<60_000_000, using: &random)
+      case 95..<99: UInt64.random(in: 60_000_000..<2_000_000_000, using: &random)
+      default: 40_000_000_000
+      }
+    let passed = wanted + late
+    trace.append(.advance(passed))
+    simulated.wait(nanoseconds: passed)
+    let produced = Int(min(passed, 1_000_000_000) / 20_000_000 + 1) * speed
+    for producer in simulated.producers { simulated.produce(produced, by: producer) }
+    try simulated.step()
+  }
+
+  private mutating func command() {
+    let id = Self.sessionIDs.randomElement(using: &random)!
+    let action = randomAction()
+    trace.append(.command(id, action))
+    let router = chance(70) ? simulated.routers.randomElement(using: &random) : nil
+    simulated.send(action, to: id, as: simulated.requests.make(action, from: router, now: simulated.now))
+  }
+
+  private mutating func randomAction() -> EngineCommand.SessionAction {
+    switch Int.random(in: 0..<100, using: &random) {
+    case 0..<20: .play(randomPlay())
+    case 20..<35: .prepare(randomPlay())
+    case 35..<38: .unprepare
+    case 38..<48: .pause
+    case 48..<62: .resume
+    case 62..<67: .stop
+    case 67..<80: .seek(positionMilliseconds: randomPosition())
+    case 80..<92: .volume(randomVolume())
+    case 92..<98: .status
+    default: .why
+    }
+  }
+
+  private mutating func randomPlay() -> PlayRequest {
+    let start = chance(60) ? 0 : randomPosition()
+    return simulated.requests.makePlay(
+      track: Int.random(in: Self.tracks, using: &random), startMilliseconds: start,
+      endMilliseconds: chance(75) ? nil : start + 1 + randomPosition(), volume: randomVolume(),
+      loop: chance(25), paused: chance(10))
+  }
+
+  private mutating func randomPosition() -> Int { Int.random(in: 0..<2_500, using: &random) }
+  private mutating func randomVolume() -> Double { chance(60) ? 1 : 0.5 }
+
+  private mutating func happenElsewhere() {
+    switch Int.random(in: 0..<10, using: &random) {
+    case 0..<3:
+      guard let producer = simulated.producers.randomElement(using: &random) else { return }
+      let count = Int.random(in: 1...60, using: &random)
+      if chance(5) { producer.failingIndex = Int.random(in: 0..<100, using: &random) }
+      trace.append(.produce(count))
+      simulated.produce(count, by: producer)
+    case 3..<6:
+      guard !simulated.changed.isEmpty else { return }
+      trace.append(.tellChange)
+      simulated.deliverChange(at: Int.random(in: simulated.changed.indices, using: &random))
+    case 6..<8:
+      guard simulated.acquisitionCount > 0 else { return }
+      trace.append(.giveTimeline)
+      simulated.deliverAcquisition()
+    default:
+      guard simulated.spliceCount > 0 else { return }
+      let isFailing = chance(5)
+      trace.append(.giveSplice(isFailing: isFailing))
+      simulated.deliverSplice(isFailing: isFailing)
+    }
+  }
+
+  private mutating func changeSurroundings() throws(Violation) {
+    switch Int.random(in: 0..<8, using: &random) {
+    case 0: speed = [0, 1, 4, 40].randomElement(using: &random)!
+    case 1 where simulated.routers.count < 3: try connect()
+    case 2:
+      guard let router = simulated.routers.randomElement(using: &random) else { return }
+      trace.append(.disconnect)
+      simulated.disconnect(router)
+    case 3, 4:
+      guard let router = simulated.routers.randomElement(using: &random) else { return }
+      let blocks = chance(40)
+      trace.append(.blocks(blocks))
+      router.allowance = blocks ? Int.random(in: 0..<2_000, using: &random) : .max
+    case 5:
+      let isFull = chance(40)
+      trace.append(.isFull(isFull))
+      simulated.setFull(isFull)
+    case 6:
+      let hasRoom = chance(70)
+      trace.append(.splices(hasRoom))
+      simulated.effects.waiting.withLock { $0.hasRoomForSplices = hasRoom }
+    default:
+      guard let producer = simulated.producers.randomElement(using: &random) else { return }
+      trace.append(.trims)
+      producer.timeline.markUncacheable()
+    }
+  }
+
+  private mutating func connect() throws(Violation) {
+    trace.append(.connect)
+    let router = try simulated.connect()
+    guard let canary else { return }
+    router.sabotage = canary.sabotage(after: Int.random(in: 20..<80, using: &random))
+  }
+
+  // MARK: The end
+
+  /// Lets everything come to an end: no request may be left without its answer, and no session without its end.
+  private mutating func finish() throws(Violation) {
+    simulated.setFull(false)
+    simulated.effects.waiting.withLock { $0.hasRoomForSplices = true }
+    for router in simulated.routers { router.allowance = .max }
+    for _ in 0..<4 {
+      for producer in simulated.producers { simulated.produce(1_000, by: producer) }
+      try simulated.run(milliseconds: 100)
+    }
+    for id in Self.sessionIDs {
+      let stop = simulated.requests.make(.stop, from: nil, now: simulated.now)
+      simulated.send(.stop, to: id, as: stop)
+    }
+    for _ in 0..<3 { try simulated.run(milliseconds: 200) }
+    try simulated.requests.checkAnswers(isEnd: true)
+    for router in simulated.routers {
+      guard router.isUpToDate, !router.hasPendingRequests else {
+        throw Violation("not answered: \(router.pendingRequests)")
+      }
+      guard router.liveSessions.isEmpty else { throw Violation("not ended: \(router.liveSessions.keys)") }
+    }
+    let counts = simulated.director.counts
+    guard counts.extracting == 0, counts.streaming == 0, counts.paused == 0 else {
+      throw Violation("counted though they ended: \(counts)")
+    }
+  }
+}
+
+extension SessionSimulation.Canary {
+  /// What it does to the messages of one connection, once, after so many of its kind.
+  func sabotage(after count: Int) -> ModelRouter.Sabotage {
+    var count = count
+    var hasEnded: SessionID?
+    return { message in
+      guard count >= 0 else { return [message] }
+      let event: EngineEvent? = if case .event(let json) = message { try? EngineEvent.decode(json) } else { nil }
+      let isAudio = if case .audio = message { true } else { false }
+      let isMatching: Bool =
+        switch self {
+        case .dropsEvent: event.map(\.isChange) ?? false
+        case .sendsPacketTwice, .losesPacket: isAudio
+        case .answersTwice: event?.requestID != nil
+        case .packetAfterEnd: isAudio || hasEnded != nil
+        }
+      if case .packetAfterEnd = self, case .ended? = event?.body { hasEnded = event?.sessionID }
+      guard isMatching else { return [message] }
+      count -= 1
+      guard count < 0 else { return [message] }
+      switch self {
+      case .dropsEvent, .losesPacket: return []
+      case .sendsPacketTwice, .answersTwice: return [message, message]
+      case .packetAfterEnd:
+        let packet = SimulatedPacket(track: 1, volume: 10, positionMilliseconds: 0)
+        guard let hasEnded else {
+          count = 0
+          return [message]
+        }
+        return [.audio(hasEnded, packet.bytes[...]), message]
+      }
+    }
+  }
+}
+
+extension EngineEvent {
+  /// Whether the state of a session is another after it, or its place.
+  fileprivate var isChange: Bool {
+    switch body {
+    case .extracting, .ready, .playing, .paused, .resumed, .seeked, .ended: true
+    default: false
+    }
+  }
+}
