@@ -1,7 +1,7 @@
 import NIOCore
 import WireProtocol
 
-/// What clients ask: one handler for every door.
+/// What clients ask: one handler for every endpoint.
 extension DataPlane {
   /// A WebSocket's text message.
   func receive(_ json: [UInt8], from listener: WebSocketListener) {
@@ -23,81 +23,42 @@ extension DataPlane {
     }
   }
 
-  /// Does what is asked. The asker is answered now or when the engine has answered.
+  /// Does what is asked. The requester is answered now or when the engine has answered.
   func perform(_ command: ClientCommand, for asker: Asker) throws(Refusal) {
     switch command.action {
     case .ping(let t): asker.answer(.pong(t))
     case .queue(let id, let command): try perform(command, on: id, for: asker)
     case .engine(.session(let id, .play(let request))) where request.score != nil:
       // None of the queue's, which takes notice when it begins.
-      try sendInOrder(
-        .session(
-          store.session(id, for: asker.client, limitFactor: asker.limitFactor).id, .play(request)), for: asker
-      )
+      let session = try store.session(id, for: asker.client, limitFactor: asker.limitFactor)
+      try sendInOrder(.play(request), session.id, for: asker)
     case .engine(.session(let id, .play(let request))): try play(request, on: id, for: asker)
     case .engine(.session(let id, .prepare(let request))): try prepare(request, on: id, for: asker)
-    case .engine(.session(let id, .unprepare)):
-      try sendInOrder(.session(id, .unprepare), for: asker) { $0.prepared = nil }
     case .engine(.session(let id, .stop)): try stop(id, for: asker)
     case .engine(.session(let id, .volume(let level))): try setVolume(level, on: id, for: asker)
+    case .engine(.session(let id, let action)): try sendInOrder(action, id, for: asker)
     case .engine(.media(let path)): list(path, for: asker)
     case .engine(.resolve(let request)): resolve(request, for: asker)
-    case .engine(let action): try sendInOrder(action, for: asker)
+    case .engine(let action): try send(action, for: asker)
     }
   }
 
   /// Sends a command behind a play of its session that waits to be written down.
-  ///
-  /// - Parameter change: what is changed of the session once the command is accepted.
   private func sendInOrder(
-    _ action: EngineCommand.Action, for asker: Asker, _ change: (RoutedSession) -> Void = { _ in }
+    _ action: EngineCommand.SessionAction, _ id: SessionID, for asker: Asker
   ) throws(Refusal) {
-    guard case .session(let id, _) = action, let session = store.sessions[id],
-      let starting = session.starting,
-      starting.requestID == nil
-    else {
-      try send(action, for: asker)
-      if case .session(let id, _) = action, let session = store.sessions[id] { change(session) }
+    guard let session = store.sessions[id] else {
+      try send(.session(id, action), for: asker)
       return
     }
-    try state.prepare(session, for: asker.client)
-    change(session)
-    save(session, for: asker) { [self] unwritten in
-      if let unwritten { return asker.refuseUnwritten(unwritten, sessionID: id) }
-      do throws(Refusal) {
-        try send(action, for: asker)
-      } catch {
-        session.isStopping = false
-        asker.refuse(error.report, sessionID: id)
-      }
-    }
+    try prepareToWrite(session, for: asker)
+    let requester = requester(asker)
+    run(session) { playback, _ in playback.send(action, for: requester) }
   }
 
-  /// Writes what has changed of a session.
-  ///
-  /// - Parameter done: told why where it was a client's and could not be written, so that it is not in effect.
-  func save(_ session: RoutedSession, for asker: Asker, then done: @escaping (ErrorReport?) -> Void) {
-    guard asker.client == .router else { return state.save(session, for: asker.client, then: done) }
-    state.save(session) { done(nil) }
-  }
-
-  /// Sends a command under a request ID of the Router's own.
-  ///
-  /// - Returns: that ID.
-  @discardableResult
-  func send(_ action: EngineCommand.Action, for asker: Asker) throws(Refusal) -> String {
-    guard let id = pending.add(asker, now: .now()) else {
-      throw Refusal(
-        .engineUnavailable, "\(RouterLimits.maximumPendingRequests) commands wait for the engine",
-        hint: "try again")
-    }
-    do {
-      try link.send(EngineCommand(requestID: id, client: asker.client.wireName, action: action))
-    } catch {
-      _ = pending.take(id)
-      throw error
-    }
-    return id
+  /// What is sent behind a play is written down with it.
+  private func prepareToWrite(_ session: RoutedSession, for asker: Asker) throws(Refusal) {
+    if session.playback.isWritingPlay { try state.prepare(session, for: asker.client) }
   }
 
   /// What is asked for by itself becomes the queue's current entry once it plays.
@@ -105,8 +66,9 @@ extension DataPlane {
     try checkIsNotRefused(request.url)
     let session = try store.session(id, for: asker.client, limitFactor: asker.limitFactor)
     defer { store.removeIfUnused(session) }
-    let (entry, request) = try tagged(request, session, for: asker.client)
-    begin(StartingPlay(request: request, entry: entry), session, for: asker)
+    let track = try checkedTrack(request, session, for: asker.client)
+    let requester = requester(asker)
+    run(session) { $0.play(track, request, for: requester, &$1) }
   }
 
   /// A client's own goes before what the queue has next.
@@ -120,63 +82,47 @@ extension DataPlane {
       _ = try send(.session(id, .prepare(request)), for: asker)
       return
     }
-    let (entry, request) = try tagged(request, session, for: asker.client)
-    prepare(PreparedPlay(entry: entry, request: request, isClients: true), session, for: asker)
+    let track = try checkedTrack(request, session, for: asker.client)
+    let requester = requester(asker)
+    run(session) { $0.prepare(track, request, for: requester, &$1) }
   }
 
-  /// Names a client's own play, once there is room for it.
-  private func tagged(
+  /// The track of a client's own play, once there is room for it.
+  private func checkedTrack(
     _ request: PlayRequest, _ session: RoutedSession, for client: ClientID
-  ) throws(Refusal) -> (QueueEntry, PlayRequest) {
+  ) throws(Refusal) -> QueuedTrack {
     let track = try QueuedTrack(url: request.url).checked()
     // It is going to be in the history.
     try requireRoom(for: track.byteCount, in: session)
     try state.prepare(session, for: client)
-    let entry = session.queue.newEntry(track)
-    var request = request
-    request.tag = newTag(for: entry)
-    return (entry, request)
+    return track
   }
 
-  /// What is only owed is stopped here: the engine does not know of it.
+  /// What is only deferred is stopped here: the engine does not know of it.
   private func stop(_ id: SessionID, for asker: Asker) throws(Refusal) {
-    guard let session = store.sessions[id], session.state == .idle || session.isLost, session.owed != nil
-    else {
-      try sendInOrder(.session(id, .stop), for: asker) { $0.isStopping = true }
-      return release(id)
+    guard let session = store.sessions[id] else {
+      try send(.session(id, .stop), for: asker)
+      return
     }
-    try state.prepare(session, for: asker.client)
-    session.owed = nil
-    release(id)
-    let ended = lostEnd(of: session, .stopped)
-    let (playback, wasLost) = (session.playback, session.isLost)
-    session.apply(ended.body)
-    _ = session.queue.ended(.stopped)
-    asker.willAnswer(.event(ended))
-    save(session, for: asker) { [self] unwritten in
-      if let unwritten {
-        session.takeBack(playback, isLost: wasLost)
-        return asker.refuseUnwritten(unwritten, sessionID: id)
-      }
-      announce(session.encodedQueue, of: session)
-      asker.answer(.event(ended))
-      session.broadcast(WebSocketFrames.text(ended.encoded()), except: asker.webSocket)
+    if session.playback.hasOnlyDeferredPlay {
+      try state.prepare(session, for: asker.client)
+    } else {
+      try prepareToWrite(session, for: asker)
     }
+    let requester = requester(asker)
+    run(session) { $0.stop(for: requester, $1) }
   }
 
   /// A level for what plays is the engine's to change; one for what comes next is kept here.
   private func setVolume(_ level: Double, on id: SessionID, for asker: Asker) throws(Refusal) {
     let session = try store.session(id, for: asker.client, limitFactor: asker.limitFactor)
     defer { store.removeIfUnused(session) }
-    guard session.canKeepVolume else { return try sendInOrder(.session(id, .volume(level)), for: asker) }
-    try state.prepare(session, for: asker.client)
-    session.keepVolume(level)
-    let status = EngineEvent(.status(session.snapshot), sessionID: id)
-    asker.willAnswer(.event(status))
-    save(session, for: asker) { unwritten in
-      if let unwritten { return asker.refuseUnwritten(unwritten, sessionID: id) }
-      asker.answer(.event(status))
-      session.broadcast(WebSocketFrames.text(status.encoded()), except: asker.webSocket)
+    if session.playback.canKeepVolume {
+      try state.prepare(session, for: asker.client)
+    } else {
+      try prepareToWrite(session, for: asker)
     }
+    let requester = requester(asker)
+    run(session) { $0.setVolume(level, for: requester, $1) }
   }
 }

@@ -28,7 +28,7 @@ extension DataPlane {
       return step(error)
     }
     do throws(Refusal) {
-      try requireMemory(for: session.rows.byteCount, in: session, orElse: .overloaded)
+      try requireMemory(for: session.playback.rows.byteCount, in: session, orElse: .overloaded)
     } catch {
       state.end(for: client)
       return step(error)
@@ -67,7 +67,8 @@ extension DataPlane {
     for step in steps { if let client = step.client { state.end(for: client) } }
     switch result {
     case .success(let loaded):
-      session.load(loaded.queue)
+      session.playback.load(loaded.queue)
+      session.usedAt = .now()
       session.deferred = nil
       report(loaded.unreadable, of: session.id.description)
       for step in steps { step.run(nil) }
@@ -111,7 +112,7 @@ extension DataPlane {
     guard !store.accounts.hasRoomInMemory(for: byteCount) else { return }
     let unused = store.sessions.values.filter { $0 !== needed && canUnload($0) }
     for session in unused.sorted(by: { $0.usedAt < $1.usedAt }) {
-      session.unload()
+      session.playback.unload()
       if store.accounts.hasRoomInMemory(for: byteCount) { return }
     }
     throw Refusal(
@@ -124,7 +125,7 @@ extension DataPlane {
   /// Lets go of a queue that nobody has used for a while.
   func unloadIfIdle(_ session: RoutedSession, now: NIODeadline) {
     guard now - session.usedAt >= .seconds(RouterLimits.idleQueueSeconds), canUnload(session) else { return }
-    session.unload()
+    session.playback.unload()
   }
 
   private func canUnload(_ session: RoutedSession) -> Bool {
@@ -139,8 +140,7 @@ extension DataPlane {
   func follow(after undos: [SessionUndo]) {
     for undo in undos where !undo.session.isForgotten {
       for event in undo.events { follow(event, undo.session) }
-      // Its timer may have gone by meanwhile.
-      if undo.session.starting == nil, let owed = undo.session.owed { owe(owed, undo.session) }
+      run(undo.session) { playback, _ in playback.rearmRetry() }
       store.removeIfUnused(undo.session)
     }
   }
