@@ -13,8 +13,13 @@ struct SessionSimulation {
     case command(SessionID, EngineCommand.SessionAction)
     case advance(UInt64)
     case produce(Int)
-    case tellChange, giveTimeline, giveSplice(isFailing: Bool)
-    case connect, disconnect, blocks(Bool), isFull(Bool), splices(Bool), trims
+    case tellChange, giveTimeline
+    case giveSplice(isFailing: Bool)
+    case connect, disconnect
+    case blocks(Bool)
+    case isFull(Bool)
+    case splices(Bool)
+    case trims
 
     var words: String {
       switch self {
@@ -74,7 +79,8 @@ struct SessionSimulation {
   /// Time passes: mostly as the director wants it, at times with a late wake or a stall.
   private mutating func advance() throws(Violation) {
     let now = simulated.now
-    let wanted = simulated.director.deadlineNanoseconds(now: now).map { $0 > now ? $0 - now : 0 } ?? 10_000_000
+    let wanted =
+      simulated.director.deadlineNanoseconds(now: now).map { $0 > now ? $0 - now : 0 } ?? 10_000_000
     let late: UInt64 =
       switch Int.random(in: 0..<100, using: &random) {
       case 0..<70: UInt64.random(in: 0..<1_000_000, using: &random)
@@ -220,7 +226,8 @@ extension SessionSimulation.Canary {
     var hasEnded: SessionID?
     return { message in
       guard count >= 0 else { return [message] }
-      let event: EngineEvent? = if case .event(let json) = message { try? EngineEvent.decode(json) } else { nil }
+      let event: EngineEvent? =
+        if case .event(let json) = message { try? EngineEvent.decode(json) } else { nil }
       let isAudio = if case .audio = message { true } else { false }
       let isMatching: Bool =
         switch self {

@@ -32,7 +32,7 @@ import WireProtocol
   }
 
   /// `#expect` calls nothing that changes its subject.
-  private func wentOn(_ queue: inout TrackQueue, _ id: String) -> Bool { queue.wentOn(to: id) }
+  private func didAdvance(_ queue: inout TrackQueue, _ id: String) -> Bool { queue.didAdvance(to: id) }
 
   // MARK: Adding and removing
 
@@ -212,11 +212,11 @@ import WireProtocol
 
   @Test func `follows an engine that has gone on by itself`() throws {
     var queue = try playing("a", "b", "c")
-    #expect(wentOn(&queue, "2"))
+    #expect(didAdvance(&queue, "2"))
     #expect(name(queue.current) == "b")
-    #expect(wentOn(&queue, "2"))
+    #expect(didAdvance(&queue, "2"))
     #expect(queue.history.count == 1)
-    #expect(!wentOn(&queue, "9"))
+    #expect(!didAdvance(&queue, "9"))
   }
 
   @Test func `waits while something else plays`() throws {

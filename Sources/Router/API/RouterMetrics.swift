@@ -21,7 +21,7 @@ enum RouterMetrics {
       SessionSnapshot.State.allCases.map { (["state": $0.rawValue], counts[$0] ?? 0) })
     text.gauge(
       name("queued_tracks"), "Tracks that wait in all queues",
-      [([:], plane.store.sessions.values.reduce(0) { $0 + $1.rows.waitingCount })])
+      [([:], plane.store.sessions.values.reduce(0) { $0 + $1.playback.rows.waitingCount })])
     text.gauge(
       name("queue_bytes"), "What queues take, in memory and on disk",
       [

@@ -154,7 +154,7 @@ private struct SessionDetail: Encodable, Sendable {
 
   init(_ session: RoutedSession, tracks: QueuePage = QueuePage()) {
     self.session = session.snapshot
-    queue = session.queueView(tracks)
+    queue = session.playback.queueView(tracks)
     listeners = session.listenerCount
   }
 

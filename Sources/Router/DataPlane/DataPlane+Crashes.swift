@@ -6,7 +6,7 @@ import WireProtocol
 /// A play that waits until its address, on which the engine may have died, may be tried.
 struct HeldPlay {
   let play: StartingPlay
-  let requester: Requester
+  let requesterID: RequesterID?
 }
 
 /// A track that kills the engine is asked for twice at most: what is sent, held and refused (`CrashBook`).
@@ -42,22 +42,6 @@ extension DataPlane {
     }
   }
 
-  /// Whether the next track may be prepared now.
-  func mayPrepare(_ address: String) -> Bool {
-    crashes.verdict(address, now: Self.nowMilliseconds) == .send
-  }
-
-  /// What the queue wants next is refused: it kills the engine.
-  func crashed(_ session: RoutedSession, _ report: ErrorReport) {
-    session.broadcast(
-      WebSocketFrames.text(EngineEvent(.error(report), sessionID: session.id).encoded()))
-    guard session.state == .idle || session.isLost else {
-      return refused(session)
-    }
-    session.owed = nil
-    engineReported(lostEnd(of: session, .loadFailed))
-  }
-
   private func refusal(of address: String, _ milliseconds: Int) -> RequestError {
     let seconds = (milliseconds + 999) / 1_000
     return RequestError(
@@ -72,50 +56,39 @@ extension DataPlane {
   // MARK: Waiting for a trial
 
   /// Keeps a play until the suspect before it has been tried.
-  func hold(_ play: StartingPlay, _ session: RoutedSession, for requester: Requester) {
-    if play.entry == nil {
-      session.owed = play.request
-    } else {
-      session.owed = play.owedBefore
-    }
-    release(session.id)
-    var play = play
-    play.heldAtMilliseconds = play.heldAtMilliseconds ?? Self.nowMilliseconds
-    heldPlays[session.id] = HeldPlay(play: play, requester: requester)
-    session.isHeld = play.entry != nil
-    state.save(session)
+  func hold(_ play: StartingPlay, _ session: RoutedSession, for requesterID: RequesterID?) {
+    heldPlays[session.id] = HeldPlay(play: play, requesterID: requesterID)
     let wait = TimeAmount.milliseconds(Int64(CrashLimits.precedenceMilliseconds))
     eventLoop.assumeIsolated().scheduleTask(in: wait) { [weak self] in self?.watchTrials() }
   }
 
   /// Lets a play that is held go, since another has taken its place.
   func release(_ id: SessionID) {
-    guard let held = takeHeld(id), held.play.entry != nil else { return }
-    held.requester.refuse(.overtaken, sessionID: id)
+    guard let held = heldPlays.removeValue(forKey: id), held.play.entry != nil else { return }
+    takeRequester(held.requesterID).refuse(.overtaken, sessionID: id)
   }
 
   private func takeHeld(_ id: SessionID) -> HeldPlay? {
-    store.sessions[id]?.isHeld = false
+    store.sessions[id]?.playback.isHeld = false
     return heldPlays.removeValue(forKey: id)
   }
 
   /// A client's own comes to nothing; what it was to replace is asked for again.
   private func drop(_ held: HeldPlay, _ id: SessionID, _ report: ErrorReport) {
-    held.requester.refuse(report, sessionID: id)
-    if let session = store.sessions[id] { goOn(session, without: held.play) }
+    takeRequester(held.requesterID).refuse(report, sessionID: id)
+    if let session = store.sessions[id] { run(session) { $0.resume(without: held.play, &$1) } }
   }
 
   /// The engine is away: they are asked for at its return.
   func failHeldPlays(_ report: ErrorReport) {
     for id in Array(heldPlays.keys) {
       guard let held = takeHeld(id) else { continue }
-      held.requester.refuse(report, sessionID: id)
-      guard let entry = held.play.entry,
-        let session = try? store.session(
-          id, for: held.requester.client, limitFactor: held.requester.limitFactor)
+      let requester = takeRequester(held.requesterID)
+      requester.refuse(report, sessionID: id)
+      guard held.play.entry != nil,
+        let session = try? store.session(id, for: requester.client, limitFactor: requester.limitFactor)
       else { continue }
-      session.queue.nowPlays(entry)
-      session.owed = held.play.request
+      run(session) { playback, _ in playback.deferHeld(held.play) }
     }
   }
 
@@ -151,13 +124,15 @@ extension DataPlane {
         continue
       }
       _ = takeHeld(id)
+      let requester = requester(held.requesterID)
       do throws(RequestError) {
-        let session = try store.session(
-          id, for: held.requester.client, limitFactor: held.requester.limitFactor)
-        // What is owed by now may be another.
-        guard held.play.entry != nil || session.owed?.tag == request.tag else { continue }
-        if held.requester.client != .router { try state.prepare(session, for: held.requester.client) }
-        begin(held.play, session, for: held.requester)
+        let session = try store.session(id, for: requester.client, limitFactor: requester.limitFactor)
+        // What is deferred by now may be another.
+        guard held.play.entry != nil || session.playback.plan.deferredPlay?.tag == request.tag else {
+          continue
+        }
+        if requester.client != .router { try state.prepare(session, for: requester.client) }
+        run(session) { playback, _ in playback.begin(held.play, for: held.requesterID) }
       } catch {
         drop(held, id, error.report)
       }
@@ -166,19 +141,8 @@ extension DataPlane {
 
   // MARK: What the engine does
 
-  /// - Parameter before: the tag of what the session played before this event.
-  func noteCrashes(_ body: EngineEvent.Body, _ session: RoutedSession, before: String?) {
-    if let before, before != session.playback.tag { crashes.ended(before) }
-    switch body {
-    case .playing, .paused, .resumed: noteBegun(session.playback.tag)
-    case .prepared: noteBegun(session.prepared?.request.tag)
-    default: break
-    }
-    noteCrashes()
-  }
-
-  private func noteBegun(_ tag: String?) {
-    guard let tag else { return }
+  /// The play of that tag has its first packets.
+  func noteBegun(_ tag: String) {
     let now = Self.nowMilliseconds
     let before = crashes.trialEndsMilliseconds
     crashes.began(tag, now: now)
@@ -242,20 +206,8 @@ extension DataPlane {
   private func retainLivePlays() {
     guard crashes.hasPlays else { return }
     var live: Set<String> = []
-    for session in store.sessions.values {
-      let tags = [
-        session.starting?.request.tag, session.owed?.tag, session.state == .idle ? nil : session.playback.tag,
-        session.prepared?.hasFailed == false ? session.prepared?.request.tag : nil,
-      ]
-      live.formUnion(tags.lazy.compactMap(\.self))
-    }
+    for session in store.sessions.values { live.formUnion(session.playback.liveTags) }
     for held in heldPlays.values { live.formUnion([held.play.request.tag].compactMap(\.self)) }
     crashes.retain(live.contains)
   }
-}
-
-extension RequestError {
-  /// A prepare of what the engine may have died of, while another is tried.
-  static let isTried = RequestError(
-    .engineUnavailable, "the engine may have died of it, and others are tried before it", hint: "try again")
 }

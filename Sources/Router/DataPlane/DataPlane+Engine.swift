@@ -14,11 +14,11 @@ extension DataPlane: EngineLinkDelegate {
     for snapshot in hello.sessions { adopt(snapshot) }
     // Where hello is not full it names every session.
     guard hello.sessions.count >= WireLimits.maximumHelloSessions else {
-      return seeToUnconfirmed(isSameEngine: isSameEngine)
+      return resumeUnconfirmed(isSameEngine: isSameEngine)
     }
     let wait = TimeAmount.milliseconds(RouterLimits.listingMilliseconds)
     eventLoop.assumeIsolated().scheduleTask(in: wait) { [weak self] in
-      self?.seeToUnconfirmed(isSameEngine: isSameEngine)
+      self?.resumeUnconfirmed(isSameEngine: isSameEngine)
     }
   }
 
@@ -28,8 +28,9 @@ extension DataPlane: EngineLinkDelegate {
     failHeldPlays(unavailable)
     state.noteEngineWentAway()
     // What is idle has lost nothing.
-    for session in store.sessions.values where !session.isIdle || session.isStopping {
-      loseEngine(session)
+    for session in store.sessions.values where !session.isIdle || session.playback.plan.isStopping {
+      run(session) { $0.loseEngine($1) }
+      session.forgetSound()
       state.save(session)
       store.removeIfUnused(session)
     }
@@ -51,18 +52,22 @@ extension DataPlane: EngineLinkDelegate {
     if case .error = event.body {} else { unconfirmed.remove(id) }
     let session = store.known(id)
     let isForAll = concernsAll(event, session, requester)
-    let before = session.playback.tag
-    session.apply(event.body)
-    noteCrashes(event.body, session, before: before)
+    session.place(event.body)
+    run(session) { playback, _ in playback.apply(event) }
+    noteCrashes()
     distribute(event, session, requester, isForAll: isForAll)
     follow(event, session)
     if event.body.changesWhatIsKept { state.save(session) }
-    if case .ready = event.body, let level = session.takeWantedVolume() {
-      // The level that was asked for while this track was being opened.
-      _ = try? send(.session(id, .volume(level)), for: .router)
-    }
+    if case .ready = event.body { run(session) { playback, _ in playback.sendWantedVolume() } }
     store.removeIfUnused(session)
     if !heldPlays.isEmpty { watchTrials() }
+  }
+
+  /// Has the queue moved by what the engine has said.
+  func follow(_ event: EngineEvent, _ session: RoutedSession) {
+    session.usedAt = .now()
+    if event.body.movesQueue { state.note(event, of: session) }
+    run(session) { $0.follow(event, &$1) }
   }
 
   /// First on a WebSocket.
@@ -131,22 +136,25 @@ extension DataPlane: EngineLinkDelegate {
     guard snapshot.state != .idle else { return }
     unconfirmed.remove(snapshot.sessionID)
     let session = store.known(snapshot.sessionID)
-    reconcile(session, with: snapshot)
+    session.usedAt = .now()
+    session.place(snapshot)
+    run(session) { $0.reconcile(with: snapshot, &$1) }
     noteCrashes(snapshot)
     station.adopted(session)
     state.save(session)
-    seeToNext(session)
+    run(session) { $0.prepareNextIfNeeded(&$1) }
     guard session.listenerCount > 0 else { return }
     session.broadcast(.session(session, engine: link.status))
     askForChapters(of: session)
   }
 
   /// What this engine has not named, it does not play.
-  private func seeToUnconfirmed(isSameEngine: Bool) {
+  private func resumeUnconfirmed(isSameEngine: Bool) {
     let lost = unconfirmed
     unconfirmed = []
     for id in lost {
-      if let session = store.sessions[id] { goOnWithout(session, isSameEngine: isSameEngine) }
+      guard let session = store.sessions[id] else { continue }
+      run(session) { $0.engineDoesNotPlay(isSameEngine: isSameEngine, &$1) }
     }
   }
 
@@ -163,6 +171,14 @@ extension EngineEvent.Body {
   fileprivate var changesWhatIsKept: Bool {
     switch self {
     case .extracting, .ready, .playing, .paused, .resumed, .seeked, .ended, .status: true
+    default: false
+    }
+  }
+
+  /// Whether a session's queue may be another after it.
+  fileprivate var movesQueue: Bool {
+    switch self {
+    case .extracting, .ready, .ended, .error: true
     default: false
     }
   }

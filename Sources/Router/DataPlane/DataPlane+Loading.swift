@@ -29,7 +29,7 @@ extension DataPlane {
       return step(error)
     }
     do throws(RequestError) {
-      try requireMemory(for: session.rows.byteCount, in: session, orElse: .overloaded)
+      try requireMemory(for: session.playback.rows.byteCount, in: session, orElse: .overloaded)
     } catch {
       state.end(for: client)
       return step(error)
@@ -68,7 +68,8 @@ extension DataPlane {
     for step in steps { if let client = step.client { state.end(for: client) } }
     switch result {
     case .success(let loaded):
-      session.load(loaded.queue)
+      session.playback.load(loaded.queue)
+      session.usedAt = .now()
       session.deferred = nil
       report(loaded.unreadable, of: session.id.description)
       for step in steps { step.run(nil) }
@@ -112,7 +113,7 @@ extension DataPlane {
     guard !store.accounts.hasRoomInMemory(for: byteCount) else { return }
     let unused = store.sessions.values.filter { $0 !== needed && canUnload($0) }
     for session in unused.sorted(by: { $0.usedAt < $1.usedAt }) {
-      session.unload()
+      session.playback.unload()
       if store.accounts.hasRoomInMemory(for: byteCount) { return }
     }
     throw RequestError(
@@ -125,7 +126,7 @@ extension DataPlane {
   /// Lets go of a queue that nobody has used for a while.
   func unloadIfIdle(_ session: RoutedSession, now: NIODeadline) {
     guard now - session.usedAt >= .seconds(RouterLimits.idleQueueSeconds), canUnload(session) else { return }
-    session.unload()
+    session.playback.unload()
   }
 
   private func canUnload(_ session: RoutedSession) -> Bool {
@@ -140,8 +141,7 @@ extension DataPlane {
   func follow(after undos: [SessionUndo]) {
     for undo in undos where !undo.session.isForgotten {
       for event in undo.events { follow(event, undo.session) }
-      // Its timer may have gone by meanwhile.
-      if undo.session.starting == nil, let owed = undo.session.owed { owe(owed, undo.session) }
+      run(undo.session) { playback, _ in playback.rearmRetry() }
       store.removeIfUnused(undo.session)
     }
   }

@@ -9,7 +9,7 @@ extension DataPlane {
       let queue = session.encodedQueue
       requester.answer(.queue(id, queue.view), showing: (queue, of: session))
     case .show(let page):
-      requester.answer(.queue(id, store.sessions[id]?.queueView(page) ?? TrackQueue().view(page)))
+      requester.answer(.queue(id, store.sessions[id]?.playback.queueView(page) ?? TrackQueue().view(page)))
     case .history(let limit):
       requester.answer(.history(id, (store.sessions[id]?.queue ?? TrackQueue()).historyView(limit: limit)))
     case .find(let query, let place): try find(query, at: place, in: id, for: requester)
@@ -25,46 +25,15 @@ extension DataPlane {
       try requireRoom(for: tracks.reduce(0) { $0 + $1.byteCount }, in: session)
     }
     try state.prepare(session, for: requester.client)
-    let before = session.queue.view()
-    // What is refused is refused before anything is changed.
-    let isIdle = session.isIdle || session.playsScore
-    let (added, action) = try Self.apply(command, to: &session.queue, isSessionIdle: isIdle)
-    let queue = EncodedQueue(session.queue.view())
-    // A change may also be behind the page that is shown.
-    let hasChanged = queue.view != before || session.queue.hasChangedRows
-    var answer = queue.view
-    answer.added = added
-    // Before anything is written, so that the answer is written with the change.
-    requester.willAnswer(.queue(id, answer))
-    if let action, action != .stop { perform(action, session) }
-    seeToNext(session)
-    save(session, for: requester) { [self] unwritten in
-      if let unwritten { return requester.refuseUnwritten(unwritten, sessionID: id) }
-      // What plays goes on until it is sure that it is to end.
-      if action == .stop, session.starting == nil, session.owed == nil { perform(.stop, session) }
-      requester.answer(.queue(id, answer), showing: added == nil ? (queue, of: session) : nil)
-      if hasChanged { announce(queue, of: session, except: requester.webSocket) }
+    let requesterID = requesterID(requester)
+    do throws(RequestError) {
+      try run(session) { (playback, context) throws(RequestError) in
+        try playback.change(command, for: requesterID, &context)
+      }
+    } catch {
+      _ = takeRequester(requesterID)
+      throw error
     }
-  }
-
-  private static func apply(
-    _ command: QueueCommand, to queue: inout TrackQueue, isSessionIdle: Bool
-  ) throws(RequestError) -> (added: [String]?, action: TrackQueue.Action?) {
-    switch command {
-    case .add(let tracks, let place):
-      return try queue.add(tracks, at: place, isSessionIdle: isSessionIdle)
-    case .move(let id, let position): try queue.move(id: id, to: position)
-    case .remove(let id): try queue.remove(id: id)
-    case .clear: queue.clear()
-    case .shuffle: queue.shuffle()
-    case .loop(let mode): queue.setLoop(mode)
-    case .skip: return (nil, try queue.skip(isSessionIdle: isSessionIdle))
-    case .skipTo(let id): return (nil, try queue.skip(to: id))
-    case .previous: return (nil, try queue.previous())
-    case .quality(let kilobits): queue.bitrateKilobits = kilobits
-    case .show, .history, .find: preconditionFailure("these change nothing by themselves")
-    }
-    return (nil, nil)
   }
 
   /// Has the engine find out what the words lead to, and adds that.
@@ -117,11 +86,6 @@ extension DataPlane {
         .invalidSource, "what was found has no address that can be played", hint: "try other words")
     }
     return tracks
-  }
-
-  func announce(_ queue: EncodedQueue, of session: RoutedSession, except listener: WebSocketListener? = nil) {
-    guard session.listenerCount > 0 else { return }
-    session.broadcast(.queue(queue, of: session, requestID: nil), except: listener)
   }
 }
 

@@ -19,8 +19,11 @@ final class DataPlane {
   var lookUps = ClientLookUps()
   /// Who waits for a folder's listing. Clients share none, so that nobody waits behind another's.
   var listings: [Listing: [Requester]] = [:]
-  /// Numbers the plays of this start.
-  var tagCount = 0
+  /// Names the plays of this start.
+  var tags: PlayTags
+  /// Who is to be answered when a session's playback says so.
+  var requesters: [RequesterID: Requester] = [:]
+  var requesterCount = 0
   /// The answers to commands with an idempotency key.
   var idempotency = IdempotencyStore<Requester>()
   /// When the engine that was connected last had started: another value is another engine.
@@ -75,7 +78,9 @@ final class DataPlane {
     connectionPlaces.onFull = { [budgets] address in budgets.note(.connections, address) }
     state = StateWriter(
       store: stateStore, clock: saved.clock, eventLoop: eventLoop, logger: logger)
-    pending = PendingRequests(prefix: "r\(String(UInt64.random(in: .min ... .max), radix: 36))")
+    let prefix = "r\(String(UInt64.random(in: .min ... .max), radix: 36))"
+    pending = PendingRequests(prefix: prefix)
+    tags = PlayTags(prefix: prefix)
     engineStartedAtMilliseconds = saved.engineStartedAtMilliseconds
     crashes.restore(saved.crashes, now: Self.nowMilliseconds, unixMilliseconds: Self.unixMilliseconds)
     for answer in saved.answers { idempotency.restore(answer) }
@@ -92,7 +97,7 @@ final class DataPlane {
 
   func start() {
     link.start()
-    lookEverySecond()
+    runHousekeeping()
     checkpoint()
   }
 
@@ -182,9 +187,9 @@ final class DataPlane {
     }
   }
 
-  // MARK: Once a second
+  // MARK: Housekeeping
 
-  private func lookEverySecond() {
+  private func runHousekeeping() {
     guard !isStopped else { return }
     eventLoop.assumeIsolated().scheduleTask(in: .seconds(1)) { [weak self] in
       guard let self else { return }
@@ -193,7 +198,7 @@ final class DataPlane {
       for session in store.sessions.values {
         for listener in session.webSockets.values { listener.look(now: now) }
         session.forgetBurst()
-        seeToNext(session)
+        run(session) { $0.prepareNextIfNeeded(&$1) }
         store.removeIfUnused(session)
         store.removeIfAbandoned(session, now: runningMilliseconds)
         unloadIfIdle(session, now: now)
@@ -210,7 +215,7 @@ final class DataPlane {
       budgets.forgetIdle()
       watchTrials()
       reportDrops()
-      lookEverySecond()
+      runHousekeeping()
     }
   }
 
@@ -227,9 +232,7 @@ final class DataPlane {
   private func expirePending(now: NIODeadline) {
     for (id, requester) in pending.takeExpired(now: now) {
       for session in store.sessions.values {
-        guard let starting = session.starting, starting.requestID == id else { continue }
-        session.starting = nil
-        goOn(session, without: starting)
+        run(session) { $0.playExpired(requestID: id, &$1) }
       }
       logger.warning(
         "the engine has not answered the command \(id) in \(RouterLimits.answerSeconds) s",

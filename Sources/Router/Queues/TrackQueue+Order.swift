@@ -75,5 +75,5 @@ extension TrackQueue {
     changes.append(.dealt(waiting.map(\.entry.id)))
   }
 
-  static func dealtRank(at place: Int) -> Int64 { Int64(place) * rankStep }
+  package static func dealtRank(at place: Int) -> Int64 { Int64(place) * rankStep }
 }

@@ -3,7 +3,7 @@ import WireProtocol
 
 /// What a session plays, has played and will play. It knows nothing of engines and disks: each change returns
 /// what is to be done, and notes what is to be written (`takeChanges()`).
-package struct TrackQueue: Sendable {
+package struct TrackQueue: Sendable, Equatable {
   /// What is to be done after a change.
   package enum Action: Equatable, Sendable {
     case play(QueueEntry)
@@ -14,6 +14,11 @@ package struct TrackQueue: Sendable {
   package struct Waiting: Sendable, Equatable {
     package var entry: QueueEntry
     package var rank: Int64
+
+    package init(entry: QueueEntry, rank: Int64) {
+      self.entry = entry
+      self.rank = rank
+    }
   }
 
   /// What a change has done to the rows on disk; the session's own row is written with every change.
@@ -163,7 +168,7 @@ package struct TrackQueue: Sendable {
     loop = mode
   }
 
-  // MARK: Going on
+  // MARK: Advancing
 
   /// What follows when the current track has finished by itself; nil where nothing does.
   package var following: QueueEntry? {
@@ -221,7 +226,7 @@ package struct TrackQueue: Sendable {
     return .play(entry)
   }
 
-  /// What follows when the session has ended; only an end by itself lets the queue go on.
+  /// What follows when the session has ended; only an end by itself advances the queue.
   package mutating func ended(_ reason: EngineEvent.EndReason) -> Action? {
     switch reason {
     case .finished: return advance(.finished).map(Action.play)
@@ -238,10 +243,10 @@ package struct TrackQueue: Sendable {
     current?.id == id || waiting.contains { $0.entry.id == id }
   }
 
-  /// The engine has gone on by itself to an entry that was prepared.
+  /// The engine has advanced by itself to an entry that was prepared.
   ///
   /// - Returns: false where the queue has no such entry.
-  package mutating func wentOn(to id: String) -> Bool {
+  package mutating func didAdvance(to id: String) -> Bool {
     if current?.id == id { return true }
     if following?.id == id {
       _ = advance(.finished)

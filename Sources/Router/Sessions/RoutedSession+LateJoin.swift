@@ -12,7 +12,7 @@ struct KeptBurst {
 extension RoutedSession {
   /// The packets of the last `milliseconds`, where they are what the session sounds like now.
   func recentPackets(milliseconds: Int) -> (ring: LateJoinRing, packetCount: Int)? {
-    guard playback.state == .streaming, milliseconds > 0 else { return nil }
+    guard state == .streaming, milliseconds > 0 else { return nil }
     return (ring, milliseconds / WireLimits.packetDurationMilliseconds)
   }
 

@@ -104,9 +104,9 @@ final class StateWriter {
   }
 
   /// Remembers that a play or prepare was sent, as `note`.
-  func noteSent(_ tag: String?, _ requestID: String, of session: RoutedSession) {
-    cargo.undos[session.id]?.sent(tag, requestID)
-    underway?.cargo.undos[session.id]?.sent(tag, requestID)
+  func noteSent(_ action: EngineCommand.SessionAction, _ requestID: String, of session: RoutedSession) {
+    cargo.undos[session.id]?.sent(action, requestID)
+    underway?.cargo.undos[session.id]?.sent(action, requestID)
   }
 
   /// Remembers that the engine is away, as `note`.
@@ -179,7 +179,7 @@ final class StateWriter {
   private func collect(_ session: RoutedSession) {
     session.touchedMilliseconds = clock.milliseconds()
     cargo.sessions[session.id] = session
-    let changes = session.queue.takeChanges()
+    let changes = session.playback.plan.queue.takeChanges()
     guard !changes.isEmpty, cargo.anew[session.id] == nil else { return }
     batch.changes[session.id, default: QueueChanges()].append(changes)
     // However often a queue is changed while the disk is busy, no more is collected than it has rows.

@@ -1,0 +1,241 @@
+import WireProtocol
+
+/// What the engine does, and how it moves the queue.
+extension Playback {
+  // MARK: What plays
+
+  /// Takes the engine's word for what plays, at once: `follow` is to come, and may have to wait for the queue.
+  package mutating func apply(_ event: EngineEvent) {
+    let tagBefore = reported.tag
+    take(event.body)
+    if let tagBefore, tagBefore != reported.tag { actions.append(.playEnded(tag: tagBefore)) }
+    switch event.body {
+    case .playing, .paused, .resumed: if let tag = reported.tag { actions.append(.playBegan(tag: tag)) }
+    case .prepared: if let tag = plan.prepared?.request.tag { actions.append(.playBegan(tag: tag)) }
+    default: break
+    }
+  }
+
+  mutating func take(_ body: EngineEvent.Body) {
+    switch body {
+    case .extracting(let url, let tag): opening(url, tag)
+    case .ready(let ready): opened(ready)
+    case .playing, .resumed, .rebased:
+      reported.state = .streaming
+      reported.buffering = false
+    case .seeked(let position, _):
+      reported.buffering = false
+      reported.positionMilliseconds = position
+    case .paused(let position):
+      reported.state = .paused
+      reported.buffering = false
+      reported.positionMilliseconds = position
+    case .buffering: reported.buffering = true
+    case .status(let snapshot): describe(snapshot)
+    case .ended:
+      isLost = false
+      reported = SessionSnapshot(sessionID: id, state: .idle)
+    case .muted(let roles): reported.muted = roles
+    case .hello, .dropped, .prepared, .stuck, .media, .artwork, .resolved, .why, .error, .performing,
+      .rendered:
+      break
+    }
+  }
+
+  /// Takes the engine's word for what plays since before the connection.
+  mutating func adopt(_ snapshot: SessionSnapshot) {
+    beganWith = play(named: snapshot.tag)
+    describe(snapshot)
+  }
+
+  private mutating func describe(_ snapshot: SessionSnapshot) {
+    let chapters = snapshot.url == reported.url ? reported.chapters : nil
+    reported = snapshot
+    reported.chapters = snapshot.chapters ?? chapters
+    plan.volume = snapshot.volume ?? plan.volume
+  }
+
+  private mutating func opening(_ url: String, _ tag: String?) {
+    isLost = false
+    reported = SessionSnapshot(sessionID: id, state: .extracting)
+    reported.url = url
+    reported.tag = tag
+    beganWith = play(named: tag)
+    guard let request = beganWith else { return }
+    plan.volume = request.volume
+    reported.volume = request.volume
+    reported.loop = request.loop
+    reported.bitrateKilobits = request.bitrateKilobits
+    reported.positionMilliseconds = request.startMilliseconds
+  }
+
+  /// The play of that tag, where it is one of ours.
+  private func play(named tag: String?) -> PlayRequest? {
+    guard let tag else { return nil }
+    let plays = [plan.starting?.request, plan.prepared?.request, plan.deferredPlay, beganWith]
+    return plays.lazy.compactMap(\.self).first { $0.tag == tag }
+  }
+
+  private mutating func opened(_ ready: Ready) {
+    reported.url = ready.url
+    reported.title = ready.title
+    reported.artist = ready.artist
+    reported.album = ready.album
+    reported.artwork = ready.artwork
+    reported.live = ready.live
+    reported.chapters = ready.chapters ?? []
+    reported.volume = ready.volume ?? reported.volume
+    reported.loop = ready.loop ?? reported.loop
+    plan.volume = plan.wantedVolume ?? ready.volume ?? plan.volume
+    reported.durationMilliseconds = ready.durationMilliseconds
+    reported.codec = ready.codec
+    reported.passthrough = ready.passthrough
+  }
+
+  /// Whether what the engine plays is the queue's current entry.
+  private func playsCurrent(_ url: String) -> Bool {
+    guard plan.starting == nil, let current = plan.queue.current else { return false }
+    return reported.tag.map { $0.hasPrefix(current.id + ".") } ?? (current.track.url == url)
+  }
+
+  // MARK: What follows
+
+  /// Does what had to wait for the queue.
+  package mutating func resume(_ step: Step, _ context: inout Context) {
+    switch step {
+    case .follow(let event): follow(event, &context)
+    case .advance(let reason): advance(after: reason, &context)
+    case .move(let snapshot, let isKnown): move(to: snapshot, isKnown: isKnown, &context)
+    }
+  }
+
+  package mutating func follow(_ event: EngineEvent, _ context: inout Context) {
+    guard isQueueLoaded else { return actions.append(.loadQueue(then: .follow(event))) }
+    switch event.body {
+    case .extracting(let url, let tag): began(url, tag, &context)
+    case .ready(let ready) where playsCurrent(ready.url):
+      plan.queue.describeCurrent { $0.complete(with: ready) }
+    case .error(let report): failed(report, requestID: event.requestID, &context)
+    case .ended(let reason, _): ended(reason, &context)
+    default: break
+    }
+    prepareNextIfNeeded(&context)
+    actions.append(.followed(event.body))
+  }
+
+  mutating func began(_ url: String, _ tag: String?, _ context: inout Context) {
+    defer { plan.deferredPlay = nil }
+    if let starting = plan.starting, starting.request.tag == tag {
+      plan.starting = nil
+      forgetPrepared()
+      if let entry = starting.entry { changeQueue { $0.nowPlays(entry) } }
+      return
+    }
+    // What was asked for before: ours follows. A client's own may yet be refused.
+    if let starting = plan.starting, starting.entry == nil { return }
+    if let prepared = plan.prepared, prepared.request.tag == tag {
+      forgetPrepared()
+      return changeQueue { queue in
+        if prepared.isClients || !queue.didAdvance(to: prepared.entry.id) { queue.nowPlays(prepared.entry) }
+      }
+    }
+    if let tag, plan.withdrawnTags.contains(tag) {
+      // It began before the engine heard that it was not to.
+      if plan.isAwaitingPrepared {
+        plan.isAwaitingPrepared = false
+        advance(after: .finished, &context)
+      }
+      if plan.starting == nil { stop(context) }
+      return
+    }
+    if let tag, plan.queue.holds(PlayTags.entryID(tag)) {
+      // Prepared before the engine or this Router was out of reach, and prepared again since.
+      if plan.prepared != nil { actions.append(.send(.unprepare, for: nil)) }
+      forgetPrepared()
+      return changeQueue { _ = $0.didAdvance(to: PlayTags.entryID(tag)) }
+    }
+    plan.prepared = nil
+    guard url != PlayRequest.scoreURL else { return changeQueue { $0.nowPlaysNothing() } }
+    // Another router's, or an operator's.
+    changeQueue { queue in queue.nowPlays(queue.newEntry(QueuedTrack(url: url))) }
+  }
+
+  private mutating func ended(_ reason: EngineEvent.EndReason, _ context: inout Context) {
+    plan.isStopping = false
+    // Of what played before the play that is on its way.
+    if let starting = plan.starting, starting.entry == nil || reason == .replaced { return }
+    let overload = self.overload
+    self.overload = nil
+    if let prepared = plan.prepared, !prepared.hasFailed, reason == .finished {
+      // The engine advances to it, and says so next; or it says that the prepare has come too late.
+      plan.isAwaitingPrepared = true
+      return
+    }
+    plan.prepared = nil
+    guard plan.starting == nil else {
+      plan.starting?.endedMeanwhile = reason
+      return
+    }
+    if let overload, reason == .loadFailed, let entry = plan.queue.current {
+      return playRefused(request(for: entry, &context), overload, &context)
+    }
+    advance(after: reason, &context)
+  }
+
+  private mutating func failed(_ report: ErrorReport, requestID: String?, _ context: inout Context) {
+    if report.code == .noSuchSession { plan.isStopping = false }
+    if let requestID, let starting = plan.starting, starting.requestID == requestID {
+      // Refused before it began, so that no end will be reported.
+      plan.starting = nil
+      if let tag = starting.request.tag { actions.append(.playEnded(tag: tag)) }
+      if starting.entry == nil {
+        playRefused(starting.request, report, &context)
+      } else {
+        resume(without: starting, &context)
+      }
+    } else if report.code == .overloaded, state == .extracting {
+      overload = report
+    }
+  }
+
+  /// A play of ours was refused. What the engine has no room for now is asked for again; anything else will
+  /// not become better.
+  private mutating func playRefused(
+    _ request: PlayRequest, _ report: ErrorReport, _ context: inout Context
+  ) {
+    guard ![.tooManySessions, .workersExhausted, .overloaded, .engineUnavailable].contains(report.code) else {
+      return deferPlay(request)
+    }
+    advanceFromRefused(&context)
+  }
+
+  /// The queue advances from what will not become better.
+  mutating func advanceFromRefused(_ context: inout Context) {
+    plan.deferredPlay = nil
+    // The engine that played it is gone, and no other end will be reported.
+    guard !isLost else { return actions.append(.report(lostEnd(.loadFailed, context))) }
+    advance(after: .loadFailed, &context)
+    // What played before was to make room.
+    if plan.queue.current == nil, state != .idle { stop(context) }
+  }
+
+  mutating func advance(after reason: EngineEvent.EndReason, _ context: inout Context) {
+    guard isQueueLoaded else { return actions.append(.loadQueue(then: .advance(after: reason))) }
+    var action: TrackQueue.Action?
+    changeQueue { action = $0.ended(reason) }
+    if case .play(let entry) = action { begin(entry, &context) }
+  }
+
+  /// The queue must be in memory.
+  mutating func changeQueue(_ change: (inout TrackQueue) -> Void) {
+    let before = plan.queue.view()
+    change(&plan.queue)
+    let queue = plan.queue.view()
+    guard queue != before || plan.queue.hasChangedRows else { return }
+    actions.append(.saveThenAnnounceQueue(queue))
+  }
+
+  func lostEnd(_ reason: EngineEvent.EndReason, _ context: Context) -> EngineEvent {
+    EngineEvent(.ended(reason, positionMilliseconds: position(context)), sessionID: id)
+  }
+}

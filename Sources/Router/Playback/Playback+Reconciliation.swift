@@ -1,0 +1,93 @@
+import WireProtocol
+
+/// What follows when the engine, or the Router before this one, was away.
+extension Playback {
+  /// The engine is away, and with it what was on its way to it.
+  package mutating func loseEngine(_ context: Context) {
+    plan.loseEngine()
+    reported.positionMilliseconds = position(context)
+  }
+
+  /// A client's play that was held is asked for at the engine's return.
+  package mutating func deferHeld(_ play: StartingPlay) {
+    if let entry = play.entry { plan.queue.nowPlays(entry) }
+    plan.deferredPlay = play.request
+  }
+
+  /// The engine was out of reach of this Router, or of the one before it, and plays this.
+  package mutating func reconcile(with snapshot: SessionSnapshot, _ context: inout Context) {
+    if let deferred = plan.deferredPlay, deferred.tag != snapshot.tag {
+      // What was asked for last has not reached it.
+      adopt(snapshot)
+      return resume(context)
+    }
+    let isKnown = plan.deferredPlay != nil || plays(snapshot)
+    adopt(snapshot)
+    plan.deferredPlay = nil
+    // What plays is known at once; the queue may have to be read first.
+    move(to: snapshot, isKnown: isKnown, &context)
+  }
+
+  /// Whether that is what plays as far as is known.
+  private func plays(_ snapshot: SessionSnapshot) -> Bool {
+    state != .idle && reported.tag == snapshot.tag && reported.url == snapshot.url
+  }
+
+  mutating func move(to snapshot: SessionSnapshot, isKnown: Bool, _ context: inout Context) {
+    guard isQueueLoaded else {
+      return actions.append(.loadQueue(then: .move(to: snapshot, isKnown: isKnown)))
+    }
+    if !isKnown {
+      began(snapshot.url ?? "", snapshot.tag, &context)
+    } else if let tag = snapshot.tag, let url = snapshot.url,
+      plan.queue.current?.id != PlayTags.entryID(tag)
+    {
+      // A client's own that had not begun when the Router died.
+      changeQueue { queue in
+        queue.nowPlays(queue.newEntry(QueuedTrack(url: url, title: snapshot.title)))
+      }
+    }
+    prepareAgain(&context)
+  }
+
+  /// Whether what was prepared has reached the engine is not known.
+  private mutating func prepareAgain(_ context: inout Context) {
+    guard let prepared = plan.prepared else { return }
+    if prepared.isClients { return prepare(prepared, for: nil) }
+    plan.prepared = nil
+    prepareNextIfNeeded(&context)
+    if plan.prepared == nil { actions.append(.send(.unprepare, for: nil)) }
+  }
+
+  /// The engine does not play the session any more.
+  ///
+  /// - Parameter isSameEngine: whether it has stayed up.
+  package mutating func engineDoesNotPlay(isSameEngine: Bool, _ context: inout Context) {
+    if plan.deferredPlay != nil {
+      // What it was to take the place of is gone too.
+      isLost = state != .idle
+      return resume(context)
+    }
+    if playsScore { return actions.append(.report(lostEnd(.cleanup, context))) }
+    if plan.isAwaitingPrepared {
+      forgetPrepared()
+      return advance(after: .finished, &context)
+    }
+    plan.prepared = nil
+    isLost = true
+    // One that has stayed up ends a session only for good; one that has restarted has lost it.
+    isSameEngine ? actions.append(.report(lostEnd(.finished, context))) : resume(context)
+  }
+}
+
+extension Playback.Plan {
+  /// What was on its way to the engine is to be asked for at its return.
+  package mutating func loseEngine() {
+    if let play = starting {
+      starting = nil
+      if let entry = play.entry { queue.nowPlays(entry) }
+      deferredPlay = play.request
+    }
+    isStopping = false
+  }
+}

@@ -1,0 +1,46 @@
+import WireProtocol
+
+/// What is asked for again, and what has waited for too long.
+extension Playback {
+  /// Asks for what is deferred, or for what played when the engine was lost.
+  mutating func resume(_ context: Context) {
+    guard plan.starting == nil,
+      let request = plan.deferredPlay ?? continuation(countedMilliseconds: context.positionMilliseconds)
+    else { return }
+    actions.append(.logResumption(request))
+    begin(StartingPlay(request: request, entry: nil), for: nil)
+  }
+
+  /// A client's own play comes to nothing, and is the client's to ask for again: what it was to replace resumes.
+  package mutating func resume(without play: StartingPlay, _ context: inout Context) {
+    if let deferred = play.deferredBefore { return deferPlay(deferred) }
+    if let reason = play.endedMeanwhile { advance(after: reason, &context) }
+  }
+
+  mutating func deferPlay(_ request: PlayRequest) {
+    plan.deferredPlay = request
+    actions.append(.save)
+    actions.append(.startRetryTimer)
+  }
+
+  /// The retry timer has fired.
+  package mutating func retry(_ context: Context) {
+    guard let deferred = plan.deferredPlay else { return }
+    // A client's own goes first.
+    guard !isHeld else { return deferPlay(deferred) }
+    // Without an engine, its return asks.
+    if context.isEngineConnected { resume(context) }
+  }
+
+  /// The engine has not answered a play in time.
+  package mutating func playExpired(requestID: String, _ context: inout Context) {
+    guard let starting = plan.starting, starting.requestID == requestID else { return }
+    plan.starting = nil
+    resume(without: starting, &context)
+  }
+
+  /// Clients' commands have been undone: the timer of what is deferred again may have fired meanwhile.
+  package mutating func rearmRetry() {
+    if plan.starting == nil, let deferred = plan.deferredPlay { deferPlay(deferred) }
+  }
+}
