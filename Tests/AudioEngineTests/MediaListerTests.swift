@@ -59,7 +59,9 @@ import WireProtocol
     let lister = record.makeLister()
     lister.list("held", for: pendingRequest("held"))
     record.began.wait()
-    for number in 0..<MediaLister.maximumWaiting { lister.list("\(number % 3)", for: pendingRequest("\(number)")) }
+    for number in 0..<MediaLister.maximumWaiting {
+      lister.list("\(number % 3)", for: pendingRequest("\(number)"))
+    }
     #expect(record.answers.withLock { $0.isEmpty })
     lister.list("0", for: pendingRequest("one too many"))
     let refused = record.answers.withLock { $0 }

@@ -107,14 +107,17 @@ struct ModelSession {
     case .rebased(let anchor):
       try require(.streaming, event: event)
       try comparePosition(anchor.positionMilliseconds)
-      guard anchor.dueNanoseconds > dueNanoseconds else { throw fail("rebased, and due no later") }
+      // Where a seek was told in between, with the new time.
+      guard anchor.dueNanoseconds >= dueNanoseconds else { throw fail("rebased, and due earlier") }
       begin(anchor)
     case .seeked(let place, let due):
       try require(.streaming, .buffering, .paused, event: event)
       if let wanted = event.requestID.flatMap(requests.seek), place != roundedDown(wanted) {
         throw fail("seeked to \(place), not to \(wanted)")
       }
-      guard (due == nil) == (state == .paused) else { throw fail("seeked, due \(due.map(String.init) ?? "never")") }
+      guard (due == nil) == (state == .paused) else {
+        throw fail("seeked, due \(due.map(String.init) ?? "never")")
+      }
       position = place
       if let due { begin(EngineEvent.Anchor(positionMilliseconds: place, dueNanoseconds: due)) }
     case .paused(let place):
@@ -153,7 +156,9 @@ struct ModelSession {
     guard isAlike else { throw fail("a status of \(snapshot.state)") }
     if state != .opening { try comparePosition(snapshot.positionMilliseconds!) }
     // It may know of a restart of the schedule that is told with the next packet.
-    if state == .streaming, snapshot.dueNanoseconds ?? 0 < dueNanoseconds { throw fail("a status due earlier") }
+    if state == .streaming, snapshot.dueNanoseconds ?? 0 < dueNanoseconds {
+      throw fail("a status due earlier")
+    }
     volume = snapshot.volume!
   }
 
@@ -173,7 +178,8 @@ struct ModelSession {
   /// Whether nothing is left to be heard.
   private var isAtEnd: Bool {
     guard let position else { return true }
-    let end = min(play.endMilliseconds ?? .max, requests.packetCount(ofTrack: track) * Self.packetMilliseconds)
+    let end = min(
+      play.endMilliseconds ?? .max, requests.packetCount(ofTrack: track) * Self.packetMilliseconds)
     return position + Self.packetMilliseconds > end
   }
 

@@ -183,7 +183,8 @@ final class SimulatedSessions {
       productions.begun.withLock { $0.append(timeline) }
     }
     director = SessionDirector(
-      limits: Hello.Limits(maximumWorkers: 60, maximumSessions: maximumSessions, readAheadMilliseconds: 15_000),
+      limits: Hello.Limits(
+        maximumWorkers: 60, maximumSessions: maximumSessions, readAheadMilliseconds: 15_000),
       startedAtMilliseconds: 0, idleTimeoutNanoseconds: Self.idleTimeoutNanoseconds, now: now,
       effects: effects)
   }

@@ -97,7 +97,8 @@ package final class CommandHandler: Sendable {
 
   /// Finds a request's timeline, so that its production begins at once, and hands both to the pacer.
   private func acquire(
-    _ id: SessionID, _ request: PlayRequest, for pendingRequest: PendingRequest, _ message: (NewPlay) -> SessionMessage
+    _ id: SessionID, _ request: PlayRequest, for pendingRequest: PendingRequest,
+    _ message: (NewPlay) -> SessionMessage
   ) {
     do throws(ErrorReport) {
       let source = try MediaSource(request)
@@ -105,7 +106,8 @@ package final class CommandHandler: Sendable {
         source: source, startMilliseconds: request.startMilliseconds, volume: request.volume,
         bitrateKilobits: request.bitrateKilobits)
       let play = NewPlay(
-        id: id, request: request, source: source, lease: try timelines.acquire(key, client: pendingRequest.client),
+        id: id, request: request, source: source,
+        lease: try timelines.acquire(key, client: pendingRequest.client),
         pendingRequest: pendingRequest)
       pacer.post(message(play))
     } catch {

@@ -66,7 +66,8 @@ package struct EngineFigures: Sendable {
     let decoding = decoders.statistics
     return Health(
       ready: readiness.ready, reasons: readiness.reasons, uptimeSeconds: uptimeSeconds,
-      sessions: pacing.sessions.extracting + pacing.sessions.streaming + pacing.sessions.paused, workersBusy: workers.busyCount,
+      sessions: pacing.sessions.extracting + pacing.sessions.streaming + pacing.sessions.paused,
+      workersBusy: workers.busyCount,
       workersMaximum: workers.maximumWorkers, routers: pacing.connections,
       extractor: Health.Extraction(
         available: extraction.problem == nil, version: extraction.version, message: extraction.problem),
@@ -86,15 +87,18 @@ package struct EngineFigures: Sendable {
     text.gauge(
       "antiphon_engine_sessions", "Sessions by state",
       [
-        (["state": "extracting"], pacing.sessions.extracting), (["state": "streaming"], pacing.sessions.streaming),
+        (["state": "extracting"], pacing.sessions.extracting),
+        (["state": "streaming"], pacing.sessions.streaming),
         (["state": "paused"], pacing.sessions.paused),
       ])
     text.counter("antiphon_engine_packets_total", "Packets taken from under cursors", pacing.sessions.packets)
     text.counter(
       "antiphon_engine_underruns_total", "Deadlines with nothing under the cursor", pacing.sessions.underruns)
-    text.counter("antiphon_engine_rebases_total", "Restarts of the schedule after a stall", pacing.sessions.rebases)
+    text.counter(
+      "antiphon_engine_rebases_total", "Restarts of the schedule after a stall", pacing.sessions.rebases)
     text.counter("antiphon_engine_dropped_packets_total", "Packets slow routers lost", pacing.droppedPackets)
-    text.counter("antiphon_engine_cuts_total", "Changes made in the middle of the sound", pacing.sessions.transitions)
+    text.counter(
+      "antiphon_engine_cuts_total", "Changes made in the middle of the sound", pacing.sessions.transitions)
     text.counter(
       "antiphon_engine_cuts_without_fade_total", "Changes whose fade was not there in time",
       pacing.sessions.transitionsWithoutFade)

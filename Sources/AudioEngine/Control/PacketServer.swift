@@ -33,7 +33,8 @@ package final class PacketServer: Sendable {
     self.handler = handler
     self.refusals = refusals
     self.logger = logger
-    acceptor = ConnectionAcceptor(descriptor: try ListeningSocket.make(path: path, group: group), logger: logger)
+    acceptor = ConnectionAcceptor(
+      descriptor: try ListeningSocket.make(path: path, group: group), logger: logger)
   }
 
   /// Accepts routers on a thread of its own until `stop`.

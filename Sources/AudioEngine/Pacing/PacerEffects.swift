@@ -7,7 +7,8 @@ struct PacerEffects: SessionEffects {
   private let splicer = Splicer()
 
   init(
-    pacer: Pacer, acquireTimeline: @escaping @Sendable (SessionID, UInt64, TrackKey, _ client: String?) -> Void
+    pacer: Pacer,
+    acquireTimeline: @escaping @Sendable (SessionID, UInt64, TrackKey, _ client: String?) -> Void
   ) {
     self.pacer = pacer
     self.acquireTimeline = acquireTimeline

@@ -12,7 +12,8 @@ extension SessionDirector {
         let idle = SessionSnapshot(sessionID: id, state: .idle)
         return answer(pendingRequest, EngineEvent(.status(idle), sessionID: id))
       case .why:
-        return answer(pendingRequest, EngineEvent(.why(recentEnds.diagnosis(of: id, now: now)), sessionID: id))
+        return answer(
+          pendingRequest, EngineEvent(.why(recentEnds.diagnosis(of: id, now: now)), sessionID: id))
       default: break
       }
       let report = ErrorReport(

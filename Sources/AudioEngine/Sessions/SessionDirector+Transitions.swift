@@ -72,7 +72,9 @@ extension SessionDirector {
     guard let session = sessions[id], session.transition?.number == number else { return }
     session.transition?.packets = packets
     // What is not heard yet has no packet to wait for.
-    if session.nextTick == nil, let transition = session.transition { complete(transition, session, now: now) }
+    if session.nextTick == nil, let transition = session.transition {
+      complete(transition, session, now: now)
+    }
   }
 
   /// Completes a transition whose packet is due, or that has nothing left to wait for.
