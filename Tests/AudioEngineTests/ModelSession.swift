@@ -107,7 +107,8 @@ struct ModelSession {
     case .rebased(let anchor):
       try require(.streaming, event: event)
       try comparePosition(anchor.positionMilliseconds)
-      guard anchor.dueNanoseconds > dueNanoseconds else { throw fail("rebased, and due no later") }
+      // Where a seek was told in between, with the new time.
+      guard anchor.dueNanoseconds >= dueNanoseconds else { throw fail("rebased, and due earlier") }
       begin(anchor)
     case .seeked(let place, let due):
       try require(.streaming, .buffering, .paused, event: event)

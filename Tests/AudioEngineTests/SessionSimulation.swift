@@ -62,15 +62,17 @@ struct SessionSimulation {
     }
   }
 
+  var packetCount: Int { simulated.director.counts.packets }
+
   private mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &random) < percent }
 
   // MARK: Steps
 
   private mutating func takeStep() throws(Violation) {
     switch Int.random(in: 0..<100, using: &random) {
-    case 0..<45: try advance()
-    case 45..<70: command()
-    case 70..<95: happenElsewhere()
+    case 0..<60: for _ in 0..<Int.random(in: 1...6, using: &random) { try advance() }
+    case 60..<78: command()
+    case 78..<96: happenElsewhere()
     default: try changeSurroundings()
     }
     try simulated.requests.checkAnswers(isEnd: false)
@@ -90,6 +92,7 @@ struct SessionSimulation {
       }
     let passed = wanted + late
     trace.append(.advance(passed))
+    if chance(60) { simulated.deliverAll() }
     simulated.wait(nanoseconds: passed)
     let produced = Int(min(passed, 1_000_000_000) / 20_000_000 + 1) * speed
     for producer in simulated.producers { simulated.produce(produced, by: producer) }
@@ -106,12 +109,12 @@ struct SessionSimulation {
 
   private mutating func randomAction() -> EngineCommand.SessionAction {
     switch Int.random(in: 0..<100, using: &random) {
-    case 0..<20: .play(randomPlay())
-    case 20..<35: .prepare(randomPlay())
-    case 35..<38: .unprepare
-    case 38..<48: .pause
-    case 48..<62: .resume
-    case 62..<67: .stop
+    case 0..<30: .play(randomPlay())
+    case 30..<40: .prepare(randomPlay())
+    case 40..<42: .unprepare
+    case 42..<50: .pause
+    case 50..<64: .resume
+    case 64..<67: .stop
     case 67..<80: .seek(positionMilliseconds: randomPosition())
     case 80..<92: .volume(randomVolume())
     case 92..<98: .status
@@ -156,7 +159,7 @@ struct SessionSimulation {
 
   private mutating func changeSurroundings() throws(Violation) {
     switch Int.random(in: 0..<8, using: &random) {
-    case 0: speed = [0, 1, 4, 40].randomElement(using: &random)!
+    case 0: speed = [0, 1, 2, 4, 40].randomElement(using: &random)!
     case 1 where simulated.routers.count < 3: try connect()
     case 2:
       guard let router = simulated.routers.randomElement(using: &random) else { return }
@@ -186,7 +189,7 @@ struct SessionSimulation {
     trace.append(.connect)
     let router = try simulated.connect()
     guard let canary else { return }
-    router.sabotage = canary.sabotage(after: Int.random(in: 20..<80, using: &random))
+    router.sabotage = canary.sabotage(after: Int.random(in: 0..<5, using: &random))
   }
 
   // MARK: The end
