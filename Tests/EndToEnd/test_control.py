@@ -137,6 +137,26 @@ async def test_volume_one_half_is_6_db_less(antiphon, media, new_session):
     assert not wrong, wrong
 
 
+@pytest.mark.parametrize("order", [("volume", "seek"), ("seek", "volume")])
+async def test_a_level_and_a_place_that_come_together(antiphon, media, new_session, order):
+    """Each opens the track anew: neither is lost to the other."""
+    clip = tone_clip(600, 120, OGG_OPUS)
+    media.path(clip)
+    arguments = {"volume": {"level": 0.5}, "seek": {"position_ms": 60_000}}
+    async with listen(antiphon.router.url, new_session()) as listener:
+        await listener.play(clip.url)
+        await listener.wait_packets(60)
+        answers = await asyncio.gather(*(listener.command(command, **arguments[command]) for command in order))
+        assert {answer["type"] for answer in answers} == {"seeked", "status"}, answers
+        since = max(listener.index(answer) for answer in answers)
+        packets = await listener.wait_packets(60, since=since)
+        assert packets[0].position_ms >= 60_000, packets[0]
+        sound = decode(packet.audio for packet in listener.packets())[:, 0]
+        before = len(listener.packets(until=since))
+        change = level_db(sound[(before + 5) * FRAME : (before + 55) * FRAME]) - level_db(sound[10 * FRAME : 50 * FRAME])
+        assert abs(change + 6.02) < 0.2, f"{change:+.2f} dB"
+
+
 async def test_played_at_a_volume_from_a_place_paused(antiphon, media, new_session):
     clip = glides_clip("song-opus", SONG, OGG_OPUS)
     media.path(clip)

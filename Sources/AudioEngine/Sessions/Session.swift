@@ -17,6 +17,8 @@ final class Session {
   var pendingPlay: PendingRequest?
   /// A change of timeline under way.
   var pendingMove: PendingMove?
+  /// Takes effect with the move, or the transition of a seek, that is under way.
+  var pendingLevel: PendingLevel?
   /// A change of what is heard that waits for its packet.
   var transition: PendingTransition?
   /// After a transition.
@@ -54,6 +56,8 @@ final class Session {
   /// Since when nobody hears anything of it: paused, or with nothing to send.
   var idleSinceNanoseconds: UInt64? { pausedSinceNanoseconds ?? bufferingSinceNanoseconds }
 
+  var levelToCome: Double { pendingLevel?.level ?? volume }
+
   func key(startMilliseconds: Int, volume: Double) -> TrackKey {
     TrackKey(
       source: source, startMilliseconds: startMilliseconds, volume: volume,
@@ -68,6 +72,12 @@ final class Session {
     track = lease.timeline.track ?? track
     history.moved(to: lease.timeline.journal)
   }
+}
+
+/// A level that takes effect where a session comes to another place.
+struct PendingLevel {
+  let level: Double
+  let pendingRequest: PendingRequest?
 }
 
 /// A change of timeline that waits until the other timeline has what is needed.

@@ -36,7 +36,9 @@ extension SessionDirector {
           volume: level)
       }
     } else {
-      requestMove(session, .loop, pendingRequest: nil, startMilliseconds: start, volume: session.volume)
+      deferVolume(session)
+      requestMove(
+        session, .loop, pendingRequest: nil, startMilliseconds: start, volume: session.levelToCome)
     }
     return true
   }

@@ -21,15 +21,29 @@ extension SessionDirector {
       throw ErrorReport(
         .invalidCommand, "seek: \(position) ms lies behind end_ms, \(end) ms", stage: .command)
     }
+    deferVolume(session)
     supersedeMove(session)
-    if Self.hasSound(session.cursor.timeline, atMilliseconds: position) {
+    if session.pendingLevel == nil, Self.hasSound(session.cursor.timeline, atMilliseconds: position) {
       let seek = PendingTransition.Action.seek(session.lease, positionMilliseconds: position, pendingRequest)
       startTransition(session, seek, now: now)
     } else {
       requestMove(
         session, .seek(positionMilliseconds: position), pendingRequest: pendingRequest,
-        startMilliseconds: position, volume: session.volume)
+        startMilliseconds: position, volume: session.levelToCome)
     }
+  }
+
+  /// A level that is on its way takes effect with the move that comes before it is there: neither is lost.
+  func deferVolume(_ session: Session) {
+    guard let move = session.pendingMove, case .volume(let level) = move.purpose else { return }
+    session.pendingMove = nil
+    session.pendingLevel = PendingLevel(level: level, pendingRequest: move.pendingRequest)
+  }
+
+  func applyPendingLevel(_ session: Session) {
+    guard let pending = session.pendingLevel else { return }
+    session.pendingLevel = nil
+    volumeChanged(session, to: pending.level, pending.pendingRequest)
   }
 
   func announceSeek(_ session: Session, _ pendingRequest: PendingRequest?, now: UInt64) {
@@ -55,6 +69,15 @@ extension SessionDirector {
     _ session: Session, _ level: Double, _ pendingRequest: PendingRequest
   ) throws(ErrorReport) {
     try session.machine.requirePlace(for: "volume")
+    if let move = session.pendingMove, case .seek(let position) = move.purpose {
+      // The place that is on its way is opened at the new level.
+      reject(session.pendingLevel?.pendingRequest, .overtaken, session.id)
+      session.pendingLevel = PendingLevel(level: level, pendingRequest: pendingRequest)
+      session.pendingMove = nil
+      return requestMove(
+        session, move.purpose, pendingRequest: move.pendingRequest, startMilliseconds: position, volume: level
+      )
+    }
     supersedeMove(session)
     guard level != session.volume else {
       return answer(pendingRequest, EngineEvent(.status(snapshot(session)), sessionID: session.id))
@@ -63,6 +86,10 @@ extension SessionDirector {
       performance.setGain(level)
       return volumeChanged(session, to: level, pendingRequest)
     }
+    requestVolume(session, level, pendingRequest)
+  }
+
+  private func requestVolume(_ session: Session, _ level: Double, _ pendingRequest: PendingRequest?) {
     // The other timeline begins a little before, so that its encoder, and a splice into it, have settled.
     let lead = (Splice.packetsBefore + 2) * WireLimits.packetDurationMilliseconds
     requestMove(
@@ -140,6 +167,7 @@ extension SessionDirector {
       session.move(to: lease, positionMilliseconds: session.request.startMilliseconds)
       endUnderrun(session, now: now)
       if session.nextTick != nil { emit(.playing(anchor(session)), session.id) }
+      applyPendingLevel(session)
     }
   }
 
@@ -147,7 +175,13 @@ extension SessionDirector {
     guard let move = session.pendingMove else { return }
     session.pendingMove = nil
     reject(move.pendingRequest, report, session.id)
-    if case .loop = move.purpose {
+    switch move.purpose {
+    case .seek:
+      guard let pending = session.pendingLevel else { return }
+      session.pendingLevel = nil
+      requestVolume(session, pending.level, pending.pendingRequest)
+    case .volume: break
+    case .loop:
       session.history.failed(report, nowNanoseconds: now)
       emit(.error(report), session.id)
       end(session, .finished, now: now)

@@ -95,7 +95,7 @@ extension SessionDirector {
       case (_, .status), (_, .why), (_, .prepare), (_, .unprepare),
         (_, .perform), (_, .mute):
         return
-      case (.seek, .seek), (.volume, .volume):
+      case (.seek, .seek) where session.pendingLevel == nil, (.volume, .volume):
         session.transition = nil
         reject(transition.pendingRequest, .overtaken, session.id)
       // It comes by itself when the place is reached.
@@ -136,6 +136,7 @@ extension SessionDirector {
       session.move(to: lease, positionMilliseconds: position)
       session.joint.set(joint, at: session.cursor.index)
       announceSeek(session, pendingRequest, now: now)
+      applyPendingLevel(session)
     case .volume(let level, let lease, let pendingRequest):
       session.move(to: lease, positionMilliseconds: session.cursor.positionMilliseconds)
       session.joint.set(joint, at: session.cursor.index)
