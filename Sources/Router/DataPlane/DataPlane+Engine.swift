@@ -9,7 +9,7 @@ extension DataPlane: EngineLinkDelegate {
     if engineStartedAtMilliseconds != nil { engineIsBack(isSame: isSameEngine) }
     engineStartedAtMilliseconds = hello.startedAtMilliseconds
     state.saveEngine(startedAtMilliseconds: hello.startedAtMilliseconds)
-    unconfirmed = Set(store.sessions.values.filter { !$0.isIdle }.map(\.id))
+    unconfirmed = Set(store.sessions.values.filter(\.playback.needsReconciliation).map(\.id))
     announceEngine()
     for snapshot in hello.sessions { adopt(snapshot) }
     // Where hello is not full it names every session.

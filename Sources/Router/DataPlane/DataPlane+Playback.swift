@@ -55,6 +55,7 @@ extension DataPlane {
     case .releaseHeld: release(session.id)
     case .playBegan(let tag): noteBegun(tag)
     case .playEnded(let tag): crashes.ended(tag)
+    case .noteDropped(let tag): state.noteDropped(tag, of: session)
     case .followed(let body): station.follow(body, session)
     case .logResumption(let request):
       logger.info(

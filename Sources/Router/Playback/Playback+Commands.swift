@@ -105,6 +105,11 @@ extension Playback {
       play.deferredBefore = plan.deferredPlay
     }
     plan.deferredPlay = nil
+    if let overtaken = plan.starting, let tag = overtaken.request.tag, overtaken.requestID != nil,
+      overtaken.entry == nil || play.entry == nil
+    {
+      plan.overtakenTags = plan.overtakenTags.suffix(15) + [tag]
+    }
     // Whatever is to stop, this comes after it.
     plan.isStopping = false
     plan.starting = play
@@ -180,6 +185,7 @@ extension Playback {
     case .send: actions.append(.send(.play(request), for: requesterID))
     case .wait:
       plan.starting = nil
+      actions.append(.noteDropped(tag: request.tag))
       hold(starting, for: requesterID, context)
     case .refuse(let report): playNotSent(request, for: requesterID, report, &context)
     }
@@ -221,6 +227,7 @@ extension Playback {
       return playNotSent(request, for: requesterID, report, &context)
     case .prepare(let request):
       actions.append(.refuse(requesterID, report))
+      actions.append(.noteDropped(tag: request.tag))
       return prepareAnswered(tag: request.tag, isError: true, &context)
     case .stop:
       plan.isStopping = false
@@ -237,6 +244,7 @@ extension Playback {
     actions.append(.refuse(requesterID, report))
     guard let starting = plan.starting, starting.request.tag == request.tag else { return }
     plan.starting = nil
+    actions.append(.noteDropped(tag: request.tag))
     if starting.entry != nil { return resume(without: starting, &context) }
     report.code == .sourceCrashesEngine ? refuseCrashing(report, &context) : deferPlay(request)
   }

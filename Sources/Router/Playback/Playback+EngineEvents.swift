@@ -44,6 +44,7 @@ extension Playback {
 
   /// Takes the engine's word for what plays since before the connection.
   mutating func adopt(_ snapshot: SessionSnapshot) {
+    isLost = false
     beganWith = play(named: snapshot.tag)
     describe(snapshot)
   }
@@ -105,7 +106,7 @@ extension Playback {
     switch step {
     case .follow(let event): follow(event, &context)
     case .advance(let reason): advance(after: reason, &context)
-    case .move(let snapshot, let isKnown): move(to: snapshot, isKnown: isKnown, &context)
+    case .move(let snapshot, let origin): move(to: snapshot, origin, &context)
     }
   }
 
@@ -124,15 +125,25 @@ extension Playback {
   }
 
   mutating func began(_ url: String, _ tag: String?, _ context: inout Context) {
-    defer { plan.deferredPlay = nil }
+    if let tag, let deferred = plan.deferredPlay, deferred.tag != tag {
+      // Asked for before what is deferred, which follows.
+      if plan.prepared?.request.tag == tag { plan.prepared = nil }
+      plan.isAwaitingPrepared = false
+      return
+    }
+    plan.deferredPlay = nil
     if let starting = plan.starting, starting.request.tag == tag {
       plan.starting = nil
       forgetPrepared()
-      if let entry = starting.entry { changeQueue { $0.nowPlays(entry) } }
-      return
+      if let entry = starting.entry { return changeQueue { $0.nowPlays(entry) } }
+      return enterIfMissing(tag, url)
     }
     // What was asked for before: ours follows. A client's own may yet be refused.
     if let starting = plan.starting, starting.entry == nil { return }
+    if let tag, plan.overtakenTags.contains(tag) {
+      plan.isAwaitingPrepared = false
+      return
+    }
     if let prepared = plan.prepared, prepared.request.tag == tag {
       forgetPrepared()
       return changeQueue { queue in
@@ -160,10 +171,24 @@ extension Playback {
     changeQueue { queue in queue.nowPlays(queue.newEntry(QueuedTrack(url: url))) }
   }
 
+  /// A client's own play that had not begun when the Router died becomes the queue's current entry, under the name that
+  /// its tag has: under another it would be missing again at the next reconciliation.
+  mutating func enterIfMissing(_ tag: String?, _ url: String, title: String? = nil) {
+    guard let tag, plan.queue.current?.id != PlayTags.entryID(tag) else { return }
+    let entry = QueueEntry(id: PlayTags.entryID(tag), QueuedTrack(url: url, title: title))
+    changeQueue { $0.nowPlays(entry) }
+  }
+
   private mutating func ended(_ reason: EngineEvent.EndReason, _ context: inout Context) {
+    let wasStopping = plan.isStopping
     plan.isStopping = false
     // Of what played before the play that is on its way.
     if let starting = plan.starting, starting.entry == nil || reason == .replaced { return }
+    if plan.deferredPlay != nil {
+      // Of what played before what is deferred; a stop that was asked for later is for both.
+      guard wasStopping, reason == .stopped else { return }
+      plan.deferredPlay = nil
+    }
     let overload = self.overload
     self.overload = nil
     if let prepared = plan.prepared, !prepared.hasFailed, reason == .finished {
@@ -184,6 +209,9 @@ extension Playback {
 
   private mutating func failed(_ report: ErrorReport, requestID: String?, _ context: inout Context) {
     if report.code == .noSuchSession { plan.isStopping = false }
+    if let requestID, let prepared = plan.prepared, prepared.requestID == requestID {
+      return prepareAnswered(tag: prepared.request.tag, isError: true, &context)
+    }
     if let requestID, let starting = plan.starting, starting.requestID == requestID {
       // Refused before it began, so that no end will be reported.
       plan.starting = nil

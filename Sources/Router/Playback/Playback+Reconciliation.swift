@@ -21,11 +21,11 @@ extension Playback {
       adopt(snapshot)
       return resume(context)
     }
-    let isKnown = plan.deferredPlay != nil || plays(snapshot)
+    let origin: Origin = plan.deferredPlay != nil ? .deferred : plays(snapshot) ? .playing : .unknown
     adopt(snapshot)
     plan.deferredPlay = nil
     // What plays is known at once; the queue may have to be read first.
-    move(to: snapshot, isKnown: isKnown, &context)
+    move(to: snapshot, origin, &context)
   }
 
   /// Whether that is what plays as far as is known.
@@ -33,22 +33,22 @@ extension Playback {
     state != .idle && reported.tag == snapshot.tag && reported.url == snapshot.url
   }
 
-  mutating func move(to snapshot: SessionSnapshot, isKnown: Bool, _ context: inout Context) {
+  mutating func move(to snapshot: SessionSnapshot, _ origin: Origin, _ context: inout Context) {
     guard isQueueLoaded else {
-      return actions.append(.loadQueue(then: .move(to: snapshot, isKnown: isKnown)))
+      return actions.append(.loadQueue(then: .move(to: snapshot, origin)))
     }
-    if !isKnown {
-      began(snapshot.url ?? "", snapshot.tag, &context)
-    } else if let tag = snapshot.tag, let url = snapshot.url,
-      plan.queue.current?.id != PlayTags.entryID(tag)
-    {
-      // A client's own that had not begun when the Router died.
-      changeQueue { queue in
-        queue.nowPlays(queue.newEntry(QueuedTrack(url: url, title: snapshot.title)))
-      }
+    switch origin {
+    case .unknown: began(snapshot.url ?? "", snapshot.tag, &context)
+    // A client's own that had not begun when the Router died.
+    case .deferred: enterIfMissing(snapshot.tag, snapshot.url ?? "", title: snapshot.title)
+    // The stop has not reached the engine.
+    case .playing: if isToEnd { stop(context) }
     }
     prepareAgain(&context)
   }
+
+  /// The queue has been left, and what plays was to be stopped.
+  private var isToEnd: Bool { plan.queue.current == nil && !playsScore && plan.starting == nil }
 
   /// Whether what was prepared has reached the engine is not known.
   private mutating func prepareAgain(_ context: inout Context) {
@@ -69,11 +69,14 @@ extension Playback {
       return resume(context)
     }
     if playsScore { return actions.append(.report(lostEnd(.cleanup, context))) }
+    if state != .idle, isToEnd { return actions.append(.report(lostEnd(.stopped, context))) }
     if plan.isAwaitingPrepared {
       forgetPrepared()
       return advance(after: .finished, &context)
     }
     plan.prepared = nil
+    // What was only asked for meanwhile is on its way.
+    guard state != .idle else { return }
     isLost = true
     // One that has stayed up ends a session only for good; one that has restarted has lost it.
     isSameEngine ? actions.append(.report(lostEnd(.finished, context))) : resume(context)
@@ -89,5 +92,14 @@ extension Playback.Plan {
       deferredPlay = play.request
     }
     isStopping = false
+  }
+
+  /// A play or prepare that was on its way comes to nothing.
+  package mutating func drop(_ tag: String?) {
+    if let play = starting, play.request.tag == tag {
+      starting = nil
+      deferredPlay = play.entry == nil ? play.request : play.deferredBefore
+    }
+    if prepared?.request.tag == tag { prepared?.hasFailed = true }
   }
 }

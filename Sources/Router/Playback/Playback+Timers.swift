@@ -36,6 +36,7 @@ extension Playback {
   package mutating func playExpired(requestID: String, _ context: inout Context) {
     guard let starting = plan.starting, starting.requestID == requestID else { return }
     plan.starting = nil
+    actions.append(.noteDropped(tag: starting.request.tag))
     resume(without: starting, &context)
   }
 

@@ -26,6 +26,8 @@ package struct Playback: Sendable, Equatable {
     package var isAwaitingPrepared = false
     /// The last plays that the engine may begin though they are not to be heard any more.
     package var withdrawnTags: [String] = []
+    /// The last plays that were sent and then overtaken: what they were to play is not the queue's any more.
+    package var overtakenTags: [String] = []
     /// A stop is on its way: what is asked for now comes after it.
     package var isStopping = false
     /// The session's level outlives its tracks.
@@ -71,6 +73,9 @@ package struct Playback: Sendable, Equatable {
     plan.isStopping
       || (state == .idle && plan.starting == nil && plan.deferredPlay == nil && !plan.isAwaitingPrepared)
   }
+
+  /// Whether an engine that comes back has to say what has become of it.
+  package var needsReconciliation: Bool { state != .idle || !isIdle }
 
   /// Nothing of it plays that the queue could hold.
   package var playsScore: Bool { state != .idle && reported.url == PlayRequest.scoreURL }

@@ -80,6 +80,8 @@ extension Playback {
     case playBegan(tag: String)
     /// The play of that tag is over, or comes to nothing.
     case playEnded(tag: String)
+    /// A play or prepare comes to nothing without an event that says so: what is kept to be undone to is told.
+    case noteDropped(tag: String?)
     /// An event has been followed.
     case followed(EngineEvent.Body)
     /// Says that a session is going to be asked for again.
@@ -106,7 +108,16 @@ extension Playback {
   package enum Step: Sendable, Equatable {
     case follow(EngineEvent)
     case advance(after: EngineEvent.EndReason)
-    case move(to: SessionSnapshot, isKnown: Bool)
+    case move(to: SessionSnapshot, Origin)
+  }
+
+  /// What is known of a play that the engine names when the connection to it is made.
+  package enum Origin: Sendable, Equatable {
+    /// It was deferred here.
+    case deferred
+    /// It played already.
+    case playing
+    case unknown
   }
 
   /// Whether an address may be asked for now (`CrashBook`).

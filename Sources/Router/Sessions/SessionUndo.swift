@@ -23,6 +23,11 @@ struct SessionUndo {
     plan.noteSent(action, requestID)
   }
 
+  /// One of before comes to nothing.
+  mutating func drop(_ tag: String?) {
+    plan.drop(tag)
+  }
+
   mutating func engineWentAway() {
     plan.loseEngine()
   }

@@ -109,6 +109,12 @@ final class StateWriter {
     underway?.cargo.undos[session.id]?.sent(action, requestID)
   }
 
+  /// Remembers that a play or prepare comes to nothing, as `note`.
+  func noteDropped(_ tag: String?, of session: RoutedSession) {
+    cargo.undos[session.id]?.drop(tag)
+    underway?.cargo.undos[session.id]?.drop(tag)
+  }
+
   /// Remembers that the engine is away, as `note`.
   func noteEngineWentAway() {
     for id in cargo.undos.keys { cargo.undos[id]?.engineWentAway() }
