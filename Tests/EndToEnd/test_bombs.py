@@ -166,15 +166,17 @@ async def blow(antiphon, session: str, url: str) -> None:
 )
 async def test_two_at_once(antiphon, media, new_session, beside, names):
     """Each file beside itself: two that ask for the same at the same moment."""
+    # Before anybody listens: to write some of them takes seconds.
+    pairs = [[make_bomb(media, name), make_bomb(media, name, "other-")] for name in names]
     async with beside(2):
-        for name in names:
-            urls = [make_bomb(media, name), make_bomb(media, name, "other-")]
+        for urls in pairs:
             await asyncio.gather(*(blow(antiphon, new_session(), url) for url in urls))
 
 
 async def test_a_queue_of_nothing_else(antiphon, media, new_session, beside):
     """And then an honest track, which plays."""
-    urls = [make_bomb(media, name) for name in BOMBS]
+    # That one has its 10 s of a core twice, which is longer than anybody's patience beside other tests.
+    urls = [make_bomb(media, name) for name in BOMBS if name != "tags.mka"]
     last = media.fresh(HONEST)
     async with beside(1), listen(antiphon.router.url, new_session()) as listener:
         await listener.command("queue_add", tracks=[{"url": url} for url in [*urls, last]])

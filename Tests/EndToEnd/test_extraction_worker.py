@@ -228,7 +228,7 @@ def worker():
 
 def test_its_address_policy_is_the_engines(worker):
     """The addresses of AddressPolicyTests.swift, judged by the list that the engine hands over."""
-    swift = (ROOT / "Sources" / "AudioEngine" / "Sources" / "AddressPolicy.swift").read_text()
+    swift = (ROOT / "Sources" / "AudioEngine" / "Inputs" / "AddressPolicy.swift").read_text()
     refused = swift.partition("refusedNetworks = [")[2].partition("]")[0]
     tests = (ROOT / "Tests" / "AudioEngineTests" / "AddressPolicyTests.swift").read_text()
     private, public = (part.partition("])")[0] for part in tests.split("@Test(arguments: [")[1:3])

@@ -98,7 +98,18 @@ final class WebSocketClient: Sendable {
     try await sendFrame(opcode: 1, Array(text.utf8))
   }
 
+  /// Sends messages so that the Router reads many of them together.
+  func send(together texts: [String]) async throws {
+    var frames = ByteBuffer()
+    for text in texts { frames.writeImmutableBuffer(Self.frame(opcode: 1, Array(text.utf8))) }
+    try await channel.writeAndFlush(frames)
+  }
+
   func sendFrame(opcode: UInt8, _ payload: [UInt8], isFinal: Bool = true) async throws {
+    try await channel.writeAndFlush(Self.frame(opcode: opcode, payload, isFinal: isFinal))
+  }
+
+  private static func frame(opcode: UInt8, _ payload: [UInt8], isFinal: Bool = true) -> ByteBuffer {
     var frame = ByteBuffer(bytes: [(isFinal ? 0x80 : 0) | opcode])
     switch payload.count {
     case ...125: frame.writeInteger(0x80 | UInt8(payload.count))
@@ -108,7 +119,7 @@ final class WebSocketClient: Sendable {
     let mask: [UInt8] = [1, 2, 3, 4]
     frame.writeBytes(mask)
     frame.writeBytes(payload.enumerated().map { $1 ^ mask[$0 % 4] })
-    try await channel.writeAndFlush(frame)
+    return frame
   }
 
   /// Pings that the Router reads together.

@@ -129,7 +129,7 @@ import Testing
       let flooder = try await WebSocketClient.join(port: router.port, session: "one")
       let other = try await WebSocketClient.join(port: router.port, session: "two")
       let count = RouterLimits.connectionCommandBurst + RouterLimits.heldCommandCount + 20
-      for number in 0..<count { try await flooder.send(#"{"type":"ping","t":\#(number)}"#) }
+      try await flooder.send(together: (0..<count).map { #"{"type":"ping","t":\#($0)}"# })
       try await other.send(#"{"type":"ping","t":-1}"#)
       #expect(try await other.nextText(containing: "pong").contains(#""t":-1,"#))
       for number in 0..<count {
