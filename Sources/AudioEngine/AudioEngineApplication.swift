@@ -33,7 +33,7 @@ package struct AudioEngineApplication: Sendable {
     LibavError.silenceLog()
     let mediaRoot: MediaRoot? =
       if let path = configuration.mediaRootPath { try MediaRoot(path) } else { nil }
-    let failures = RefusalLog(logger: logger, subject: "session error")
+    let failures = RequestErrorLog(logger: logger, subject: "session error")
     let changes = SessionLog(logger: logger)
     // The pacer's thread does not log. One queue, so that an error comes before the end that it brings.
     let logQueue = DispatchQueue(label: "antiphon.log")
@@ -68,11 +68,11 @@ package struct AudioEngineApplication: Sendable {
       startedAtMilliseconds: Self.nowUnixMilliseconds,
       idleTimeoutSeconds: configuration.idleTimeoutSeconds,
       acquireTimeline: handler.acquireTimeline)
-    let refusals = RefusalLog(logger: logger)
+    let requestErrors = RequestErrorLog(logger: logger)
     let server = try PacketServer(
       path: configuration.socketPath, group: configuration.socketGroup,
       bufferByteCount: configuration.socketBufferByteCount, pacer: pacer, handler: handler,
-      refusals: refusals, logger: logger)
+      requestErrors: requestErrors, logger: logger)
     try server.start()
     defer { server.stop() }
     logger.info("routers connect to \(configuration.socketPath)")
@@ -81,13 +81,14 @@ package struct AudioEngineApplication: Sendable {
     let readiness = EngineReadiness(pacer: pacer) { await extractor.figures().problem }
     let figures = EngineFigures(
       pacer: pacer, timelines: timelines, disk: disk, workers: workers, extractor: extractor,
-      permits: permits, admission: admission, decoders: decoders, refusals: refusals, readiness: readiness,
+      permits: permits, admission: admission, decoders: decoders, requestErrors: requestErrors,
+      readiness: readiness,
       connections: connections, startedNanoseconds: MonotonicClock.nowNanoseconds)
     let watching = Task { await ServiceManager.own.watch { await readiness.isPacing } }
     defer { watching.cancel() }
     try await serveHTTP(
       EngineHTTPAPI(
-        handler: handler, renders: renders, pacer: pacer, figures: figures, refusals: refusals,
+        handler: handler, renders: renders, pacer: pacer, figures: figures, requestErrors: requestErrors,
         requestGuard: RequestGuard(bindHost: configuration.httpHost)), connections)
   }
 

@@ -13,7 +13,7 @@ public struct RequestShape: Sendable, Equatable {
   /// Chunks that come together with others, and how many bytes of the body give one more.
   public var chunkCount: Int
   public var bytesPerChunk: Int
-  /// What comes behind a refusal is taken for so long and thrown away, since a client that is cut off does not read it.
+  /// What comes behind an error is taken for so long and thrown away, since a client that is cut off does not read it.
   public var drainSeconds: Int64
 
   /// The defaults: browsers, nginx and GitHub send some 2 KB in twenty fields, and bodies in chunks of kilobytes.
@@ -48,7 +48,7 @@ public struct RequestShape: Sendable, Equatable {
   }
 
   /// - Returns: nil for a head that is taken.
-  package func refusal(of head: HTTPRequestHead) -> RequestError? {
+  package func requestError(of head: HTTPRequestHead) -> RequestError? {
     guard head.uri.utf8.count <= targetByteCount else {
       return RequestError(
         status: .uriTooLong, message: "the address has over \(targetByteCount) bytes",
@@ -65,7 +65,7 @@ public struct RequestShape: Sendable, Equatable {
     return nil
   }
 
-  package func refusal(of error: HTTPParserError) -> RequestError {
+  package func requestError(of error: HTTPParserError) -> RequestError {
     guard error == .headerOverflow else {
       return RequestError(
         status: .badRequest, message: "the request is no HTTP/1.1: \(error)",
@@ -80,7 +80,7 @@ public struct RequestShape: Sendable, Equatable {
   /// - Parameters:
   ///   - chunks: that came together with others.
   ///   - byteCount: of the body so far.
-  package func refusal(chunks: Int, byteCount: Int) -> RequestError? {
+  package func requestError(chunks: Int, byteCount: Int) -> RequestError? {
     guard chunks > chunkCount + byteCount / bytesPerChunk else { return nil }
     return RequestError(
       status: .badRequest, message: "the body's \(byteCount) bytes came in \(chunks) chunks",

@@ -8,7 +8,7 @@ import NIOPosix
 import ServiceLifecycle
 import ServiceSupport
 
-/// The Router, put together: one loop, the data plane on it, and the doors.
+/// The Router, put together: one loop, the data plane on it, and the endpoints.
 package struct RouterApplication: Service {
   /// Why the Router could not start, in one line.
   package struct StartError: Error, CustomStringConvertible {
@@ -121,7 +121,7 @@ package struct RouterApplication: Service {
     try outcome.get()
   }
 
-  /// Runs the server, which closes its door at once when it is told to stop: it is told after everyone has
+  /// Runs the server, which accepts no more connections at once when it is told to stop: it is told after everyone has
   /// been told that the Router stops, `/ready` too.
   private func run(_ application: some Service, drainedBy plane: DataPlaneHandle) async throws {
     let group = ServiceGroup(services: [application], logger: frameworkLogger)
@@ -161,7 +161,7 @@ package struct RouterApplication: Service {
         limit: RouterLimits.maximumLongAnswers, perClient: RouterLimits.longAnswersPerClient,
         waitingPerClient: RouterLimits.longAnswersWaitingPerClient),
       waitSeconds: RouterLimits.longAnswerWaitSeconds,
-      refusal: RequestError(
+      requestError: RequestError(
         .rateLimited, "an answer as long as this is being made for you, and others wait already",
         hint: "ask again when you have had the one before"))
     SessionRoutes(plane: plane, longAnswers: longAnswers).add(to: router)

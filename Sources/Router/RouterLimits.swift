@@ -55,7 +55,7 @@ package enum RouterLimits {
   /// `duration_ms` of a queued track: as far as positions go, 49 days.
   package static let durationMillisecondsRange = 0...Int(UInt32.max)
 
-  /// What a refusal with status 503 tells its client to wait.
+  /// What an error with status 503 tells its client to wait.
   package static let retryAfterSeconds = 5
 
   /// The late-join ring: 5 s of 20 ms packets.
@@ -146,7 +146,7 @@ package enum RouterLimits {
   package static let firstReconnectMilliseconds: Int64 = 100
   package static let lastReconnectMilliseconds: Int64 = 500
 
-  /// The wait after an engine of another protocol version, which only a deployment can mend.
+  /// The wait after an engine of another protocol version, which only a deployment can fix.
   package static let incompatibleRetryMilliseconds: Int64 = 5_000
 
   /// An engine that accepts and then says nothing is given up after this.

@@ -9,8 +9,8 @@ extension EngineCommand {
   ///
   /// - Parameters:
   ///   - json: one JSON object.
-  ///   - type: the command's type, where the door gives it (an HTTP path) and the object does not.
-  ///   - sessionID: the session, where the door gives it.
+  ///   - type: the command's type, where the endpoint gives it (an HTTP path) and the object does not.
+  ///   - sessionID: the session, where the endpoint gives it.
   /// - Throws: `CommandError`, which names the field that was wrong and keeps the `request_id` where
   ///   there was one, so that the requester can be answered.
   public static func decode(

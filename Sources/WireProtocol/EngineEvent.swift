@@ -56,7 +56,7 @@ public struct EngineEvent: Sendable, Equatable {
   public enum EndReason: String, Codable, Sendable, CaseIterable {
     case finished, loadFailed, stopped, replaced, cleanup
 
-    public var letsQueueGoOn: Bool { self == .finished || self == .loadFailed }
+    public var advancesQueue: Bool { self == .finished || self == .loadFailed }
   }
 
   public init(_ body: Body, sessionID: SessionID? = nil, requestID: String? = nil) {

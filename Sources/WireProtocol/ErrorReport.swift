@@ -1,4 +1,4 @@
-/// What could not be done, why, and what to do about it. The same object on every door:
+/// What could not be done, why, and what to do about it. The same object on every endpoint:
 /// the `error` event, the body of a refused HTTP request, the WebSocket's answer.
 public struct ErrorReport: Error, Codable, Sendable, Equatable {
   public var code: ErrorCode
@@ -12,11 +12,11 @@ public struct ErrorReport: Error, Codable, Sendable, Equatable {
 
   /// How much an operator should care.
   public enum Severity: String, Codable, Sendable {
-    /// The requester's to mend: a bad command, a missing file.
+    /// The requester's to fix: a bad command, a missing file.
     case common
-    /// Someone else's to mend: a broken file, a server that hangs.
+    /// Someone else's to fix: a broken file, a server that hangs.
     case suspicious
-    /// Ours to mend.
+    /// Ours to fix.
     case fault
   }
 

@@ -41,7 +41,7 @@ public struct MessageDecoder: Sendable {
 
   /// The next whole message, or nil until more bytes arrive.
   ///
-  /// - Throws: `ProtocolError`, and the same again for ever after: the reader closes, and never guesses
+  /// - Throws: `ProtocolError`, and the same error from then on: the reader closes, and never guesses
   ///   where the next message begins.
   public mutating func next() throws(ProtocolError) -> Message? {
     if let failure { throw failure }

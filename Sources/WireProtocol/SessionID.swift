@@ -9,7 +9,7 @@ public struct SessionID: Hashable, Sendable {
 
   /// Checks a name where it enters the system.
   ///
-  /// - Throws: `ErrorReport` `invalid_session_id`; a name is never cut or mended.
+  /// - Throws: `ErrorReport` `invalid_session_id`; a name is never cut or fixed.
   public init(_ name: String) throws(ErrorReport) {
     let bytes = name.utf8
     guard !bytes.isEmpty else { throw Self.invalid("the session ID is empty") }

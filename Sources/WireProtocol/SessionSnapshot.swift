@@ -1,4 +1,4 @@
-/// One session as `hello`, `status` and the HTTP doors show it (`docs/wire-protocol.md`, "session object").
+/// One session as `hello`, `status` and the HTTP endpoints show it (`docs/wire-protocol.md`, "session object").
 public struct SessionSnapshot: Codable, Sendable, Equatable {
   public var sessionID: SessionID
   public var state: State

@@ -62,12 +62,12 @@ import WireProtocol
     #expect(outcome.failure?.code == .superseded)
   }
 
-  @Test func `one that talks for ever does not hold a listener who leaves`() throws {
+  @Test func `one that talks forever does not hold a listener who leaves`() throws {
     let outcome = try #require(self.outcome(of: [Self.say(.began), .cancel, Self.say(.share, times: .max)]))
     #expect(outcome.failure?.code == .superseded)
   }
 
-  @Test func `packets without an end of their turn are not taken for ever`() throws {
+  @Test func `packets without an end of their turn are not taken forever`() throws {
     let payload = String(repeating: Self.packets, count: 3_000)
     let steps = Self.opening + [Self.say(.transcodes), Self.say(.packets, payload, times: 5_000)]
     let outcome = try #require(self.outcome(of: steps + steps))

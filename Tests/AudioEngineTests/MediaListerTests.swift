@@ -37,7 +37,7 @@ import WireProtocol
     let lister = record.makeLister()
     lister.list("a", for: pendingRequest("first"))
     record.began.wait()
-    // `a` is being read: whoever asks for it now may be after something newer.
+    // `a` is being read: anyone who asks for it now may be after something newer.
     for number in 0..<50 {
       lister.list("a", for: pendingRequest("a\(number)"))
       lister.list("missing", for: pendingRequest("m\(number)"))

@@ -165,7 +165,7 @@ private final class Pipe {
     return seen
   }
 
-  @Test func `a flood of answers is answered by refusals, each once, and closes nothing`() throws {
+  @Test func `a flood of answers is answered by errors, each once, and closes nothing`() throws {
     var outbox = RouterOutbox()
     let pipe = Pipe()
     let line = listing(byteCount: 60_000)
@@ -194,18 +194,18 @@ private final class Pipe {
     #expect(try answers(pipe.taken) == ["media again"])
   }
 
-  @Test func `refusals are bounded too, and what is not said is counted`() throws {
+  @Test func `errors are bounded too, and what is not said is counted`() throws {
     var outbox = RouterOutbox()
     let pipe = Pipe()
     let line = listing(byteCount: 1_000_000)
-    for number in 0..<RouterOutbox.refusalCountLimit + 10 {
+    for number in 0..<RouterOutbox.requestErrorCountLimit + 10 {
       var batch = MessageBatch()
       batch.append(aside: line, to: me, requestID: "r\(number)")
       #expect(outbox.send(batch, to: me, nowNanoseconds: 0, write: pipe.write) == .blocked)
     }
     pipe.allowance = .max
     #expect(outbox.flush(write: pipe.write) == .drained)
-    #expect(try answers(pipe.taken).count == RouterOutbox.refusalCountLimit + 4)
+    #expect(try answers(pipe.taken).count == RouterOutbox.requestErrorCountLimit + 4)
     #expect(outbox.takeLostAnswerCount() == 6)
   }
 
@@ -241,7 +241,7 @@ private final class Pipe {
     }
   }
 
-  @Test func `a refusal names its session, and any request_id`() throws {
+  @Test func `an error names its session, and any request_id`() throws {
     var outbox = RouterOutbox()
     let pipe = Pipe()
     let session = try SessionID("a")

@@ -214,7 +214,7 @@ def output(*command):
 
 
 def machine():
-    """The machine in a few lines, for whoever reads the figures later."""
+    """The machine in a few lines, for anyone who reads the figures later."""
     cpu = re.search(r"model name\s*: (.*)", pathlib.Path("/proc/cpuinfo").read_text())
     kib = int(re.search(r"MemTotal:\s+(\d+)", pathlib.Path("/proc/meminfo").read_text())[1])
     system = platform.freedesktop_os_release()["PRETTY_NAME"]

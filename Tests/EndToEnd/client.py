@@ -172,7 +172,7 @@ class EngineConnection(Inbox):
 @asynccontextmanager
 async def connect_to_engine(path: str, name: str = "router connection", *, receive_buffer: int = 2**20):
     """Connects as a Router does, reads in the background, and disconnects at the end."""
-    # Where more connect at once than the engine's queue holds, asyncio would take the refusal for a connection.
+    # Where more connect at once than the engine's queue holds, asyncio would take the error for a connection.
     peer = socket.socket(socket.AF_UNIX)
     await asyncio.to_thread(peer.connect, os.fspath(path))
     peer.setblocking(False)

@@ -31,7 +31,7 @@ THIRD = tone_clip(1_000, 30, FLAC)
 GLIDES = glides_clip("discord-glides", Glides(30), OGG_OPUS)
 SONGS = (SONG, OTHER, THIRD, GLIDES)
 
-#: Commands that change nothing: their answers are for the asker alone.
+#: Commands that change nothing: their answers are for the requester alone.
 LOOKING = ("queue", "nowplaying", "why")
 
 
@@ -91,13 +91,13 @@ class Stage:
         return reply
 
     async def ask(self, command: str, by: str = "anna", **options: str | int | bool) -> Reply:
-        """As `say`, for what has to succeed: refusals, and what only looks, are for the asker alone."""
+        """As `say`, for what has to succeed: errors, and what only looks, are for the requester alone."""
         reply = await self.say(command, by, **options)
         assert _is_private(reply) == (command in LOOKING), f"/{command} {options} was refused: {reply.text!r}"
         return reply
 
     async def refused(self, command: str, words: str, by: str = "anna", **options: str | int | bool) -> str:
-        """As `say`, for what has to be refused, in such words and for the asker alone."""
+        """As `say`, for what has to be refused, in such words and for the requester alone."""
         reply = await self.say(command, by, **options)
         assert words in reply.text, f"/{command} {options} is answered {reply.text!r}, without {words!r}"
         assert _is_private(reply), f"/{command} was refused to all: {reply}"

@@ -20,7 +20,7 @@ from greedy_wire import Address, Connection, frame
 
 #: What is sent at once, and again when it was taken.
 CHUNK_BYTES = 32_768
-#: One that still tries after so many refusals has learnt that there is no more.
+#: One that still tries after so many errors has learnt that there is no more.
 REFUSED_ENOUGH = 20
 #: A server that takes longer to let somebody in is not waited for.
 CONNECT_SECONDS = 3.0

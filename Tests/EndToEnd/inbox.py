@@ -17,7 +17,7 @@ Event = dict[str, Any]
 
 @dataclass(frozen=True)
 class Packet:
-    """One Opus packet as it arrived. The fields that a door does not give are None."""
+    """One Opus packet as it arrived. The fields that an endpoint does not give are None."""
 
     audio: bytes
     session: str | None = None

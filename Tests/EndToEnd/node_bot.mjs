@@ -65,6 +65,6 @@ createInterface({ input: process.stdin }).on('line', async (line) => {
   try {
     say({ id: request.id, result: (await answer(request)) ?? null });
   } catch (error) {
-    say({ id: request.id, refusal: { code: error.code, message: error.message, hint: error.hint, name: error.name } });
+    say({ id: request.id, requestError: { code: error.code, message: error.message, hint: error.hint, name: error.name } });
   }
 });

@@ -53,7 +53,7 @@ class NodeBot(Hearing):
         return self._answers[number]
 
     async def ask(self, method: str, *parameters: Any, seconds: float = 4 * PATIENCE_SECONDS) -> Any:
-        """The answer; raises AntiphonError where it is a refusal."""
+        """The answer; raises AntiphonError where it is an error."""
         return given(await asyncio.wait_for(self.begin(method, *parameters), seconds), method)
 
     async def state(self) -> Event:
@@ -84,9 +84,9 @@ class NodeBot(Hearing):
 
 
 def given(answer: Event, what: str) -> Any:
-    if refusal := answer.get("refusal"):
-        assert refusal["name"] == "AntiphonError", f"{what}: {refusal}"
-        raise AntiphonError(refusal["code"], refusal["message"], refusal["hint"])
+    if request_error := answer.get("requestError"):
+        assert request_error["name"] == "AntiphonError", f"{what}: {request_error}"
+        raise AntiphonError(request_error["code"], request_error["message"], request_error["hint"])
     return answer["result"]
 
 

@@ -31,7 +31,7 @@ class Relay:
         """Connections that begin so are closed, as by a proxy that does not know what they are for."""
         self._broken = beginning
 
-    def mend(self) -> None:
+    def restore(self) -> None:
         """What was open when it was cut stays dead, as it does where an address has changed."""
         for writer in self._writers:
             writer.transport.abort()
@@ -81,4 +81,4 @@ async def relay(target: str):
         yield between
     finally:
         server.close()
-        between.mend()
+        between.restore()

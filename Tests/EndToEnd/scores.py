@@ -30,7 +30,7 @@ def score(
 
 
 def drone(pitch: int, role: str = "bed", *, beat: int = RATE // 2) -> Score:
-    """One pitch, struck anew every second, for ever."""
+    """One pitch, struck anew every second, forever."""
     return score([voice(role, loop=RATE)], [[0, 0, RATE, pitch, 80]], length=None, beat=beat)
 
 

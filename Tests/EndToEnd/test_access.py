@@ -1,4 +1,4 @@
-"""Who may do what: every endpoint and door of the Router, with every kind of token."""
+"""Who may do what: every endpoint of the Router, with every kind of token."""
 
 import base64
 import hashlib
@@ -88,7 +88,7 @@ async def test_every_door_is_open_to_the_scope_it_asks_for(guarded, mint, routes
             token = mint.token(pattern, route.scope or "listen", algorithm=algorithm)
             status, code, _, body = await ask(route, guarded.router.url, session, bearer(token))
             assert status not in (401, 403), f"{route.name} {status} {code} {body}"
-            # What comes after the door: the WebSocket is none, and there is no such picture.
+            # What comes after the check of the token: the WebSocket is none, and there is no such picture.
             if route.path == "/ws":
                 assert status == 426
 

@@ -1,4 +1,4 @@
-"""Commands that cannot be carried out: each gets its own clear error, on every door, and disturbs nobody."""
+"""Commands that cannot be carried out: each gets its own clear error, on every endpoint, and disturbs nobody."""
 
 import json
 
@@ -147,37 +147,37 @@ async def test_text_over_64_kib_closes_the_websocket(antiphon, new_session, byst
 
 
 async def test_over_http(antiphon, new_session, bystander):
-    doors = {
+    endpoints = {
         "Router": f"{antiphon.router.url}/api/v1/sessions",
         "AudioEngine": f"{antiphon.engine.url}/session",
     }
-    for door, base in doors.items():
+    for endpoint, base in endpoints.items():
         session = new_session()
         for what, (command, code) in COMMANDS.items():
             if what == "unknown type":
                 continue
             body = {name: value for name, value in command.items() if name != "type"}
             answer = await request("POST", f"{base}/{session}/{command['type']}", body)
-            assert answer.status == STATUS[code], f"{door}, {what}: expected {STATUS[code]}, got {answer}"
-            assert_clear(answer.body, code, f"{door}, {what}")
+            assert answer.status == STATUS[code], f"{endpoint}, {what}: expected {STATUS[code]}, got {answer}"
+            assert_clear(answer.body, code, f"{endpoint}, {what}")
         for what, text in NOT_JSON.items():
             answer = await request("POST", f"{base}/{session}/play", raw=text)
-            assert answer.status == 400, f"{door}, {what}: {answer}"
+            assert answer.status == 400, f"{endpoint}, {what}: {answer}"
             if what == "not UTF-8":  # in a field that the path has given already, which need not be read
-                assert answer.code in ("invalid_json", "invalid_command"), f"{door}, {what}: {answer}"
+                assert answer.code in ("invalid_json", "invalid_command"), f"{endpoint}, {what}: {answer}"
             else:
-                assert_clear(answer.body, "invalid_json", f"{door}, {what}")
+                assert_clear(answer.body, "invalid_json", f"{endpoint}, {what}")
         for what, path in PATHS.items():
             answer = await request("POST", f"{base}/{path}/play", {"url": "media:a"})
-            assert answer.status == 400, f"{door}, {what}: {answer}"
-            assert_clear(answer.body, "invalid_session_id", f"{door}, {what}")
+            assert answer.status == 400, f"{endpoint}, {what}: {answer}"
+            assert_clear(answer.body, "invalid_session_id", f"{endpoint}, {what}")
         answer = await request("POST", f"{base}/{session}/play", {"url": "media:" + "a" * 70 * 1024})
-        assert answer.status == 413, f"{door}, 70 KiB: {answer}"
-        assert_clear(answer.body, "line_too_long", f"{door}, 70 KiB")
+        assert answer.status == 413, f"{endpoint}, 70 KiB: {answer}"
+        assert_clear(answer.body, "line_too_long", f"{endpoint}, 70 KiB")
         answer = await request("POST", f"{base}/{session}/explode", {})
-        assert answer.status == 404, f"{door}, unknown command: {answer}"
+        assert answer.status == 404, f"{endpoint}, unknown command: {answer}"
         answer = await request("GET", f"{base}/{session}")
-        assert answer.status == 200 and answer.body["state"] == "idle", f"{door}: {answer}"
+        assert answer.status == 200 and answer.body["state"] == "idle", f"{endpoint}: {answer}"
     answer = await request("POST", f"{antiphon.engine.url}/render", {})
     assert answer.status == 400 and answer.code == "invalid_command", answer
 

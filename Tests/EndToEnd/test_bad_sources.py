@@ -126,15 +126,15 @@ async def test_each_is_refused_over_websocket(antiphon, bad_files, new_session, 
 
 
 async def test_each_is_refused_over_http(antiphon, bad_files, new_session, bystander):
-    async def check(door: str, base: str, what: str) -> list[str]:
+    async def check(endpoint: str, base: str, what: str) -> list[str]:
         url, codes = bad_files[what]
         answer = await request("POST", f"{base}/{new_session()}/play", {"url": url})
         if answer.code not in codes or answer.status != STATUS.get(answer.code) or not answer.body.get("message"):
-            return [f"{door}, {what} ({url}): expected {codes}, got {answer}"]
+            return [f"{endpoint}, {what} ({url}): expected {codes}, got {answer}"]
         return []
 
-    doors = {"Router": f"{antiphon.router.url}/api/v1/sessions", "AudioEngine": f"{antiphon.engine.url}/session"}
-    wrong = sum(await asyncio.gather(*(check(*door, what) for door in doors.items() for what in bad_files)), [])
+    endpoints = {"Router": f"{antiphon.router.url}/api/v1/sessions", "AudioEngine": f"{antiphon.engine.url}/session"}
+    wrong = sum(await asyncio.gather(*(check(*endpoint, what) for endpoint in endpoints.items() for what in bad_files)), [])
     assert not wrong, "\n".join(wrong)
 
 
@@ -184,7 +184,7 @@ async def test_a_truncated_file_plays_what_there_is(antiphon, media, new_session
 
 
 async def test_damage_in_the_middle_does_not_end_the_song(antiphon, media, new_session, bystander):
-    """A few bytes overwritten: the rest still plays, or the error says what happened; never silence for ever."""
+    """A few bytes overwritten: the rest still plays, or the error says what happened; never endless silence."""
 
     async def check(kind: str) -> list[str]:
         data = bytearray(media.bytes(SOUND[kind]))

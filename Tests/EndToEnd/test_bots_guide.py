@@ -83,7 +83,7 @@ async def test_the_bot_plays_in_a_voice_channel(antiphon, media, fake: FakeDisco
     async with running(*fake.command_line("bot"), **environment) as process:
         await fake.wait_ready()
         reply = await fake.invoke(guild, anna, "play", {"query": SONG.url})
-        await reply.wait(lambda reply: "voice channel" in reply.text, "refusal: she is in none")
+        await reply.wait(lambda reply: "voice channel" in reply.text, "the error: she is in none")
         fake.move_user(guild, anna, guild.channel("Music"))
         reply = await fake.invoke(guild, anna, "play", {"query": SONG.url})
         await reply.wait(lambda reply: "Added 1" in reply.text, "answer")

@@ -145,7 +145,7 @@ async def test_two_sessions_of_a_track_cost_one_production(start, new_session):
         assert first == second
         now = await wait_for(antiphon, "disk_cache_writes_total", 1)
         assert now["productions_total"] == 1 and now["timeline_hits_total"] == 1, now
-        # And whoever comes after both.
+        # And anyone who comes after both.
         assert await play(antiphon, new_session(), SONG.url) == first
         now = await figures(antiphon)
         assert now["productions_total"] == 1 and now["timeline_hits_total"] == 2, now

@@ -1,4 +1,4 @@
-"""antiphon_client: tokens, refusals at the door, and what is no Router at all."""
+"""antiphon_client: tokens, errors at the handshake, and what is no Router at all."""
 
 import logging
 from contextlib import asynccontextmanager
@@ -37,7 +37,7 @@ async def served(answer):
         await runner.cleanup()
 
 
-async def refusal(url: str, session: str = "guild-1", token=None) -> AntiphonError:
+async def request_error(url: str, session: str = "guild-1", token=None) -> AntiphonError:
     """Why a session does not start; it is closed."""
     session = Session(url, session, token=token, patience=10)
     with pytest.raises(AntiphonError) as refused:
@@ -48,22 +48,22 @@ async def refusal(url: str, session: str = "guild-1", token=None) -> AntiphonErr
 
 
 async def test_without_a_token(guarded):
-    error = await refusal(guarded.router.url)
+    error = await request_error(guarded.router.url)
     assert error.code == "unauthorized" and "token" in error.message, repr(error)
 
 
 async def test_with_a_bad_token(guarded, mint):
-    error = await refusal(guarded.router.url, token=mint.token(seconds=-5))
+    error = await request_error(guarded.router.url, token=mint.token(seconds=-5))
     assert error.code == "unauthorized" and "expired" in error.message, repr(error)
 
 
 async def test_for_another_session(guarded, mint):
-    error = await refusal(guarded.router.url, "guild-1", mint.token(session="guild-2"))
+    error = await request_error(guarded.router.url, "guild-1", mint.token(session="guild-2"))
     assert error.code == "forbidden" and error.message, repr(error)
 
 
 async def test_an_id_that_cannot_be(antiphon):
-    error = await refusal(antiphon.router.url, "no good/id")
+    error = await request_error(antiphon.router.url, "no good/id")
     assert error.code == "invalid_session_id", repr(error)
 
 
@@ -122,7 +122,7 @@ async def test_tokens_are_not_logged(guarded, mint, caplog):
     good, bad = mint.token(), mint.token(seconds=-5)
     async with Session(guarded.router.url, "guild-6", token=good):
         pass
-    await refusal(guarded.router.url, token=bad)
+    await request_error(guarded.router.url, token=bad)
     assert "guild-6" in caplog.text and good not in caplog.text and bad not in caplog.text
 
 
@@ -134,13 +134,13 @@ async def test_what_is_no_router(status):
         return web.Response(status=status, text="<h1>Not here</h1>")
 
     async with served(answer) as url:
-        error = await refusal(url)
+        error = await request_error(url)
     assert error.code == {404: "not_found", 403: "forbidden"}[status], repr(error)
     assert str(status) in error.message and error.hint, repr(error)
 
 
 async def test_a_router_that_is_full_for_now_is_tried_again():
-    """A refusal that may pass does not end the start."""
+    """An error that may pass does not end the start."""
     asked = []
 
     async def answer(request: web.Request) -> web.StreamResponse:
@@ -165,8 +165,8 @@ async def test_a_router_that_is_full_for_now_is_tried_again():
     assert asked[0].query["buffer_ms"] == "100" and asked[0].headers["Sec-WebSocket-Protocol"] == "antiphon.opus.v1"
 
 
-async def test_a_refusal_is_over_when_the_background_has_connected(monkeypatch):
-    """A proxy was there before its Router: who starts again is not told the old refusal."""
+async def test_an_error_is_over_when_the_background_has_connected(monkeypatch):
+    """A proxy was there before its Router: who starts again is not told the old error."""
     monkeypatch.setattr(link, "REFUSED_RETRY_SECONDS", 0.2)
     is_up = False
 

@@ -1,4 +1,4 @@
-"""antiphon_client: every command, what it makes of the state, and refusals."""
+"""antiphon_client: every command, what it makes of the state, and errors."""
 
 import pytest
 from antiphon_client import AntiphonError, Session
@@ -115,13 +115,13 @@ async def test_searching_and_looking(session):
         ("dance", {}, "invalid_command"),
     ],
 )
-async def test_a_refusal_has_a_code_and_a_hint(session, type, fields, code):
+async def test_an_error_has_a_code_and_a_hint(session, type, fields, code):
     with pytest.raises(AntiphonError) as refused:
         await session.command(type, **fields)
     error = refused.value
     assert error.code == code and error.message and error.hint, repr(error)
     assert str(error) == f"{code}: {error.message} ({error.hint})"
-    assert (await session.status())["type"] == "status", "the connection is lost by a refusal"
+    assert (await session.status())["type"] == "status", "the connection is lost by an error"
 
 
 async def test_a_key_of_the_askers_own_is_kept(session):

@@ -1,4 +1,4 @@
-"""antiphon-client for Node: what a player for discord.js hears, commands, refusals, and whatever is killed then."""
+"""antiphon-client for Node: what a player for discord.js hears, commands, errors, and whatever is killed then."""
 
 import asyncio
 import re
@@ -113,7 +113,7 @@ async def test_the_stream_ends_with_the_session(bot):
     await bot.wait_run(25)
     waiting = bot.begin("resolve", "media:")
     await bot.ask("close")
-    assert (await waiting)["refusal"]["code"] == "closed"
+    assert (await waiting)["requestError"]["code"] == "closed"
     await until(lambda: bot.has_ended, "end of the stream")
     assert bot.heard[-1] != SILENCE, "what waited is not played"
     for method in ("pause", "start"):
@@ -169,7 +169,7 @@ async def test_every_command(bot):
         ("queueAdd", [{"tracks": [{"url": TONE.url, "title": "x" * 200}] * 400}], "line_too_long"),
     ],
 )
-async def test_a_refusal_has_a_code_and_a_hint(bot, method, parameters, code):
+async def test_an_error_has_a_code_and_a_hint(bot, method, parameters, code):
     with pytest.raises(AntiphonError) as refused:
         await bot.ask(method, *parameters)
     assert refused.value.code == code and refused.value.message and refused.value.hint, repr(refused.value)
@@ -190,7 +190,7 @@ async def test_a_killed_router_is_found_again(mortal, hardy):
     packets = await hardy.wait_run(100, mark, PATIENT_MS / 1_000)
     assert abs(dominant_frequency(decode(packets)[5 * FRAME :, 0]) - 440) < 1
     answers = await asyncio.gather(*asked)
-    assert not [answer for answer in answers if "refusal" in answer], answers
+    assert not [answer for answer in answers if "requestError" in answer], answers
     state = await hardy.state()
     assert [entry["title"] for entry in state["queue"]] == [str(number) for number in range(10)], state["queue"]
     assert state["connected"] and state["error"] is None and state["playback"] == "streaming", state
@@ -255,11 +255,11 @@ async def test_a_network_that_goes_without_a_word_is_noticed(mortal, media, inst
         network.cut()
         await bot.wait_state("notice", lambda state: not state["connected"], 30)
         mark = bot.mark()
-        network.mend()
+        network.restore()
         await bot.wait_run(25, mark, PATIENT_MS / 1_000)
 
 
-async def test_a_refusal_at_the_door(guarded, mint, installed):
+async def test_an_error_at_the_handshake(guarded, mint, installed):
     for tokens, session, code in (
         ([None], "guild-1", "unauthorized"),
         ([mint.token(seconds=-5)], "guild-1", "unauthorized"),

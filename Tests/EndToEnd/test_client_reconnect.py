@@ -170,7 +170,7 @@ async def test_a_network_that_goes_without_a_word_is_noticed(mortal, media, new_
         await until(lambda: not session.state.connected, "notice", seconds=30)
         assert 3 < loop.time() - begun < 25, "8 s of quiet and 4 s for an answer"
         mark = ear.mark()
-        network.mend()
+        network.restore()
         await ear.wait_run(25, mark, PATIENT)
 
 

@@ -24,7 +24,7 @@ def run(program: str, *arguments: str, **environment: str) -> subprocess.Complet
 
 
 def table(output: str) -> dict[str, tuple[str, str]]:
-    """What --print-config says: by setting, its value and whence."""
+    """What --print-config says: by setting, its value and where it comes from."""
     rows = [re.split(r"\s{2,}", line.strip()) for line in output.splitlines()]
     assert rows[0] == ["SETTING", "VALUE", "FROM"], output
     assert all(len(row) == 3 for row in rows), output

@@ -114,7 +114,7 @@ async def test_hanging_pages(antiphon, mint, media, token):
         site.add("/warm", lambda asked: asked.page('<audio src="song.mp3"></audio>'))
         good = site.add("/good", lambda asked: asked.page('<audio src="song.mp3"></audio>'))
         headers = bearer(mint.token("b-*", "control", sub="bystander"))
-        # Loads yt-dlp, which takes seconds for whoever is the first.
+        # Loads yt-dlp, which takes seconds for anyone who is the first.
         resolve = "/api/v1/resolve?query="
         async with asyncio.timeout(COLD_SECONDS):
             warm = await request("GET", f"{antiphon.router.url}{resolve}{site.url}/warm", headers=headers)

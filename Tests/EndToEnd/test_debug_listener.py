@@ -46,7 +46,7 @@ async def status(process) -> tuple[int, str]:
 
 
 async def test_ffmpeg_plays_the_pipe_and_its_end_is_quiet(antiphon, media, new_session):
-    """Even where the Router's own address is taken: it opens no door."""
+    """Even where the Router's own address is taken: it listens on no port."""
     media.path(SONG)
     session = new_session()
     async with listen(antiphon.router.url, session) as listener:

@@ -58,7 +58,7 @@ def test_nothing_but_what_is_needed(media):
 
 
 def test_outside_all_of_it_can_be_done():
-    """Otherwise a refusal would say nothing."""
+    """Otherwise an error would say nothing."""
     results = attempts("--parts", "")
     # Some tries are such that they harm nobody outside: what they ask for is wrong in itself.
     meaningless = {"refused EINVAL", "refused EFAULT", "refused ENOENT", "refused ECONNREFUSED"}

@@ -183,7 +183,7 @@ async def test_the_dj_role(antiphon, tmp_path):
 
 
 async def test_a_broken_file(antiphon, stage, media):
-    """It is found only when it is opened: the asker is told all the same, and the bot does not stay for it."""
+    """It is found only when it is opened: the requester is told all the same, and the bot does not stay for it."""
     url = media.write("discord-broken.mp3", b"this is no music" * 1_000)
     await stage.refused("play", "no audio file", query=url)
     await stage.voice.wait_disconnected()

@@ -31,7 +31,7 @@ async def test_a_process_is_killed_in_the_middle_of_a_song(mortal, tmp_path, who
 
 
 async def test_the_router_is_away(mortal, tmp_path):
-    """Whoever asks for something meanwhile is told, and what is asked later works."""
+    """Anyone who asks for something meanwhile is told, and what is asked later works."""
     async with stages(mortal, tmp_path, "one") as (stage,):
         stage.move("anna", "Music")
         mortal.router.kill()
@@ -75,7 +75,7 @@ async def test_the_voice_connection_breaks(antiphon, stage, code):
 
 
 async def test_a_handshake_that_is_lost(antiphon, stage, monkeypatch):
-    """Discord answers the first time only half; whoever asked is not left waiting."""
+    """Discord answers the first time only half; anyone who asked is not left waiting."""
     server, lost = stage.fake.voice_server, [stage.guild]
     admit = server._admit
     monkeypatch.setattr(server, "_admit", lambda guild: lost.pop() if lost else admit(guild))

@@ -1,4 +1,4 @@
-"""Every door says what is wrong with the same object, and with the status that its code has."""
+"""Every endpoint says what is wrong with the same object, and with the status that its code has."""
 
 import asyncio
 import json
@@ -98,7 +98,7 @@ async def test_a_body_that_is_wrong(antiphon, description):
         await refused(antiphon, description, "POST", path, 413, "line_too_long", data=b" " * 70_000)
 
 
-async def test_a_refusal_for_now_says_when_to_come_back(antiphon, description):
+async def test_an_error_for_now_says_when_to_come_back(antiphon, description):
     antiphon.engine.kill()
     try:
         response = await refused(antiphon, description, "POST", "/api/v1/sessions/a/pause", 503, "engine_unavailable")

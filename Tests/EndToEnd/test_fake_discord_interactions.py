@@ -229,7 +229,7 @@ async def test_commands_that_break_a_rule(fake: FakeDiscord, guild: Guild, clien
 
 
 async def test_interaction_is_answered_once_and_in_time(fake: FakeDiscord, guild: Guild, client: Client, monkeypatch):
-    refusals = []
+    request_errors = []
 
     @client.tree.command(description="Answers twice")
     async def twice(interaction: discord.Interaction):
@@ -239,7 +239,7 @@ async def test_interaction_is_answered_once_and_in_time(fake: FakeDiscord, guild
         try:
             await interaction.response.send_message("again")
         except discord.HTTPException as refused:
-            refusals.append(refused.code)
+            request_errors.append(refused.code)
 
     @client.tree.command(description="Answers too late")
     async def late(interaction: discord.Interaction):
@@ -247,7 +247,7 @@ async def test_interaction_is_answered_once_and_in_time(fake: FakeDiscord, guild
             await asyncio.sleep(0.2)
             await interaction.response.send_message("late")
         except discord.HTTPException as refused:
-            refusals.append(refused.code)
+            request_errors.append(refused.code)
             monkeypatch.undo()
             await interaction.response.send_message("too late")
 
@@ -258,4 +258,4 @@ async def test_interaction_is_answered_once_and_in_time(fake: FakeDiscord, guild
     monkeypatch.setattr("fake_discord.interaction_answers.ANSWER_LIMIT_SECONDS", 0.1)
     assert (await fake.invoke(guild, anna, "late")).content == "too late"
     assert fake.violations.take("after 0.")
-    assert refusals == [40060, 10062]
+    assert request_errors == [40060, 10062]

@@ -83,7 +83,7 @@ async def test_a_play_is_not_begun_again(antiphon, media, new_session):
         assert {**again, "request_id": first["request_id"]} == first, (again, first)
         await listener.wait_packets(10, since)
         assert not listener.events("extracting", since) and not listener.events("ended", since), listener
-        # The other door, with its own way to say it.
+        # The other endpoint, with its own way to say it.
         over_http = await ask(antiphon, listener.session, "play", "play", {"url": LONG.url})
         assert over_http.status == 200, over_http
         assert over_http.body == {name: value for name, value in first.items() if name != "request_id"}, over_http
@@ -134,7 +134,7 @@ async def test_a_bad_key_is_refused(antiphon, playing, key):
     assert await waiting(antiphon, playing) == []
 
 
-async def test_a_refusal_is_kept_and_one_that_may_pass_is_not(antiphon, playing, new_session):
+async def test_an_error_is_kept_and_one_that_may_pass_is_not(antiphon, playing, new_session):
     session = new_session()
     first = await ask(antiphon, session, "play", "k", {"url": NO_FILE})
     assert first.status == 404, first

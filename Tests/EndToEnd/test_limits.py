@@ -113,8 +113,8 @@ async def test_one_session_too_many_is_refused_and_the_others_play_on(tmp_path, 
             answer = await engine.ask(type="play", session_id=third, url=PASSTHROUGH.url)
             assert answer["type"] == "error" and answer["code"] == "too_many_sessions", answer
             assert "2 sessions" in answer["message"] and "--max-sessions" in answer["hint"], answer
-            door = f"{antiphon.engine.url}/session/{third}/play"
-            assert (await request("POST", door, {"url": PASSTHROUGH.url})).status == 503
+            endpoint = f"{antiphon.engine.url}/session/{third}/play"
+            assert (await request("POST", endpoint, {"url": PASSTHROUGH.url})).status == 503
             # Another track in a session that there is needs no place.
             await engine.command(type="play", session_id=first, url=PASSTHROUGH.url, volume=0.5)
             await engine.wait_packets(25, since=engine.mark(), session=first)
@@ -305,14 +305,14 @@ async def test_what_cannot_be_carried_is_refused_and_all_else_enters(small, new_
 
         await first.play(LONG.url)
         begun = first.mark()
-        refusal = await second.ask("play", url=LONG_MP3.url)
-        assert refusal["type"] == "error" and refusal["code"] == "overloaded", refusal
-        assert re.search(r"1 tracks .* at 0\.\d+ cores each, .* 0\.\d+ cores", refusal["message"]), refusal
-        assert "--transcode-cpu-share" in refusal["hint"], refusal
-        assert (await second.wait_event("ended", second.index(refusal)))["reason"] == "loadFailed"
+        request_error = await second.ask("play", url=LONG_MP3.url)
+        assert request_error["type"] == "error" and request_error["code"] == "overloaded", request_error
+        assert re.search(r"1 tracks .* at 0\.\d+ cores each, .* 0\.\d+ cores", request_error["message"]), request_error
+        assert "--transcode-cpu-share" in request_error["hint"], request_error
+        assert (await second.wait_event("ended", second.index(request_error)))["reason"] == "loadFailed"
         others = [new_session(), new_session()]
-        for door in (f"{url}/api/v1/sessions/{others[0]}", f"{small.engine.url}/session/{others[1]}"):
-            status, body, retry_after = await refused(f"{door}/play", {"url": LONG_MP3.url})
+        for endpoint in (f"{url}/api/v1/sessions/{others[0]}", f"{small.engine.url}/session/{others[1]}"):
+            status, body, retry_after = await refused(f"{endpoint}/play", {"url": LONG_MP3.url})
             assert status == 503 and body["code"] == "overloaded" and int(retry_after) > 0, (status, body, retry_after)
         assert await figure(small.engine, "antiphon_engine_transcodes_refused_total") == 3
         assert await figure(small.engine, "antiphon_engine_transcode_demand_cores") > await figure(
@@ -351,10 +351,10 @@ async def test_a_rush_of_plays_is_answered_one_by_one(tmp_path, media):
                 for kbps in range(60, 180)
             )
         )
-        refusals = [answer for answer in answers if answer.status != 200]
-        assert 0 < len(refusals) < len(answers), f"{len(refusals)} of {len(answers)} were refused"
-        assert all(answer.status == 503 and answer.code == "overloaded" for answer in refusals), refusals[0]
-        assert await figure(antiphon.engine, "antiphon_engine_transcodes_refused_total") == len(refusals)
+        request_errors = [answer for answer in answers if answer.status != 200]
+        assert 0 < len(request_errors) < len(answers), f"{len(request_errors)} of {len(answers)} were refused"
+        assert all(answer.status == 503 and answer.code == "overloaded" for answer in request_errors), request_errors[0]
+        assert await figure(antiphon.engine, "antiphon_engine_transcodes_refused_total") == len(request_errors)
 
 
 async def test_a_session_that_plays_is_not_refused_its_own_place(small, new_session):

@@ -1,4 +1,4 @@
-"""Who made a track and what it looks like: read from every container, within limits, and given to both doors."""
+"""Who made a track and what it looks like: read from every container, within limits, and given to both endpoints."""
 
 import asyncio
 import base64

@@ -124,7 +124,7 @@ async def test_a_router_with_keys_is_scraped_with_a_token(guarded, mint, tmp_pat
             return "401" in (await prometheus.health()).get("antiphon-router", "")
 
         # The file that is shipped holds no token.
-        await prometheus.wait("the refusal", refused)
+        await prometheus.wait("the error", refused)
         # Read anew for each scrape.
         (prometheus.folder / "router.token").write_text(mint.token(scope="admin") + "\n")
 

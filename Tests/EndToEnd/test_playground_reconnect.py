@@ -88,7 +88,7 @@ async def test_the_network_is_cut_and_mended(antiphon, media, browser):
         await begin(tab, media)
         network.cut()
         await expect(tab.page.locator("#link-state")).to_have_text("Reconnecting…", timeout=15_000)
-        network.mend()
+        network.restore()
         await assert_goes_on(tab)
 
 
@@ -100,7 +100,7 @@ async def test_the_device_says_that_it_is_offline(antiphon, media, browser):
         await tab.page.context.set_offline(True)
         await expect(tab.page.locator("#link-state")).to_have_text("Offline", timeout=15_000)
         await expect(tab.page.locator("#banner")).to_contain_text("This device is offline")
-        network.mend()
+        network.restore()
         await tab.page.context.set_offline(False)
         await assert_goes_on(tab)
 
@@ -175,7 +175,7 @@ TROUBLES = {
     "queue_full": "Remove some",
     "forbidden": "token",
     "unauthorized": "Sign in",
-    "internal": "whoever runs the server",
+    "internal": "anyone who runs the server",
 }
 
 

@@ -1,4 +1,4 @@
-"""A track that kills the engine is asked for twice at most, and whoever plays something else goes on."""
+"""A track that kills the engine is asked for twice at most, and anyone who plays something else goes on."""
 
 import asyncio
 from contextlib import AsyncExitStack

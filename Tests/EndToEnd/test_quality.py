@@ -206,7 +206,7 @@ async def test_a_file_with_values_that_are_no_numbers(antiphon, media, new_sessi
 
 
 def _float_wav(media, name: str, samples: np.ndarray) -> str:
-    """Written here: ffmpeg would mend what is to be broken."""
+    """Written here: ffmpeg would fix what is to be broken."""
     import struct
 
     data = samples.astype("<f4").tobytes()

@@ -1,4 +1,4 @@
-"""Queues: every command on both doors, tracks that follow each other without a gap, and what a restart keeps."""
+"""Queues: every command on both endpoints, tracks that follow each other without a gap, and what a restart keeps."""
 
 import asyncio
 from itertools import pairwise
@@ -36,13 +36,13 @@ async def test_every_command_on_both_doors(antiphon, media, new_session):
     """The WebSocket and REST change the same queue, with the same answers, and each tells the other's listeners."""
     media.path(LONG)
     names = [{"url": LONG.url, "title": f"T{number}"} for number in range(6)]
-    for door in ("websocket", "rest"):
+    for endpoint in ("websocket", "rest"):
         session = new_session()
         base = f"{antiphon.router.url}/api/v1/sessions/{session}"
         async with listen(antiphon.router.url, session) as listener:
 
             async def command(kind: str, path: str, method: str = "POST", **fields) -> dict:
-                if door == "websocket":
+                if endpoint == "websocket":
                     answer = await listener.command(kind, **fields)
                     assert answer["type"] == ("history" if kind == "history" else "queue"), answer
                     return answer if kind == "history" else answer["queue"]

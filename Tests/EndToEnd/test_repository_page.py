@@ -181,7 +181,7 @@ async def test_voices_are_silenced_for_everyone(antiphon, browser, repository):
         for each in (tab, other):
             await expect(each.page.locator("#phase")).to_have_text("All voices are silenced")
             await each.page.wait_for_function("() => window.antiphon.rms() < 2e-4")
-        # Whoever comes later is told.
+        # Anyone who comes later is told.
         async with repository_tab(browser, url, repository) as late:
             await expect(late.button("Bed")).to_have_attribute("aria-pressed", "false")
         await other.button("Bed").click()

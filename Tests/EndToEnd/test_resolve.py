@@ -1,4 +1,4 @@
-"""`resolve`: what an address or words lead to, asked through every door."""
+"""`resolve`: what an address or words lead to, asked through every endpoint."""
 
 import json
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -43,7 +43,7 @@ def feed(site: PageServer, count: int) -> str:
 
 
 async def resolve(antiphon, query: str, limit: int | None = None) -> dict:
-    """Through all four doors, which have to say the same."""
+    """Through all four endpoints, which have to say the same."""
     async with listen(antiphon.router.url, "resolver") as listener, connect_to_engine(antiphon.socket) as engine:
         fields = {"query": query} | ({} if limit is None else {"limit": limit})
         answers = [
@@ -153,9 +153,9 @@ async def test_what_cannot_be_resolved_is_named(antiphon, site):
         f"query={site.url}/missing": (502, "extraction_failed"),
     }
     for query, (status, code) in bad.items():
-        for door in (f"{antiphon.router.url}/api/v1/resolve", f"{antiphon.engine.url}/resolve"):
-            answer = await request("GET", f"{door}?{query}")
-            assert (answer.status, answer.code) == (status, code), f"{door}?{query}: {answer}"
+        for endpoint in (f"{antiphon.router.url}/api/v1/resolve", f"{antiphon.engine.url}/resolve"):
+            answer = await request("GET", f"{endpoint}?{query}")
+            assert (answer.status, answer.code) == (status, code), f"{endpoint}?{query}: {answer}"
 
 
 async def test_plugins_are_loaded_only_where_the_operator_says_so(tmp_path, media, site, monkeypatch):

@@ -106,8 +106,8 @@ async def test_the_engine_goes_and_comes_back(antiphon, new_session):
         wait_ready(antiphon.router)
 
 
-@pytest.mark.parametrize("farewell", ["terminate", "kill"])
-async def test_every_session_goes_on_after_the_engine_came_back(antiphon, new_session, farewell):
+@pytest.mark.parametrize("ending", ["terminate", "kill"])
+async def test_every_session_goes_on_after_the_engine_came_back(antiphon, new_session, ending):
     """By itself, and each where it was: what was playing plays, what was paused stays so."""
     router = antiphon.router.url
     playing, paused, idle = new_session(), new_session(), new_session()
@@ -123,7 +123,7 @@ async def test_every_session_goes_on_after_the_engine_came_back(antiphon, new_se
         await player.wait_packets(50)
 
         # With or without a goodbye: after a kill the socket's file is left behind, and the next engine takes it.
-        getattr(antiphon.engine, farewell)()
+        getattr(antiphon.engine, ending)()
         assert (await player.wait_event("engine"))["engine"]["connected"] is False
         last = player.packets()[-1].position_ms
         since, pauser_since = player.mark(), pauser.mark()

@@ -217,7 +217,7 @@ async def test_a_seek_while_paused_is_heard_on_resume(antiphon, media, new_sessi
 
 @pytest.mark.parametrize("asked", [8_500, 3_600_000])
 async def test_a_seek_past_the_end_is_answered(antiphon, media, new_session, bystander, asked):
-    """By the end or by an error, but not by silence for ever."""
+    """By the end or by an error, but not by endless silence."""
     song = clips("short", SHORT)["flac"]
     media.path(song)
     async with listen(antiphon.router.url, new_session()) as listener:

@@ -51,7 +51,7 @@ async def test_listeners_are_told_and_closed_with_1001(antiphon, new_session):
         stopping = asyncio.create_task(stop(antiphon.router))
         event = await listener.wait_event("closing")
         assert event == {"type": "closing", "reason": "the Router is stopping", "reconnect": True}, event
-        # The door is still open to be asked.
+        # It still accepts connections, to be asked.
         ready = await request("GET", f"{antiphon.router.url}/ready")
         assert ready.status == 503 and ready.body["reasons"] == ["the Router is stopping"], ready
         assert (await request("GET", f"{antiphon.router.url}/health")).status == 200

@@ -55,7 +55,7 @@ async def test_queues_of_a_client_have_a_bound_and_anothers_do_not_mind(router, 
     other = mint.token("b-*", "control", sub="other")
     greedy = mint.token("a-*", "control", sub="greedy")
     tracks = [{"url": "https://example.org/" + "x" * 3_900, "title": str(number)} for number in range(15)]
-    refusals = []
+    request_errors = []
     for session in range(8):
         while True:
             answer = await ask(router, greedy, "POST", f"a-{session}/queue", {"tracks": tracks})
@@ -65,9 +65,9 @@ async def test_queues_of_a_client_have_a_bound_and_anothers_do_not_mind(router, 
             if answer.status != 200:
                 break
         assert answer.status == 409 and answer.code == "queue_full" and answer.body["hint"], answer
-        refusals.append(answer.body["message"])
-    assert any("the queue and its history" in message for message in refusals), refusals
-    assert f"of {CLIENT_QUEUE_BYTES}" in refusals[-1], refusals
+        request_errors.append(answer.body["message"])
+    assert any("the queue and its history" in message for message in request_errors), request_errors
+    assert f"of {CLIENT_QUEUE_BYTES}" in request_errors[-1], request_errors
     answer = await ask(router, other, "POST", "b-1/queue", {"tracks": tracks})
     assert answer.status == 200, answer
     # A start reads none of it, and what is asked for is there.

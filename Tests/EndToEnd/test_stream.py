@@ -411,8 +411,8 @@ async def test_a_router_that_stops_says_so_and_goes_on_where_it_was(tmp_path, me
             await push(router, number, "1")
             await client.buffers(1)
             stopping = asyncio.to_thread(antiphon.router.terminate)
-            farewell, status = await asyncio.gather(client.wait_event("disconnected"), stopping)
-            assert farewell["data"] == {"reason": "the Router is stopping", "reconnect": True} and farewell["id"] == 1
+            closing, status = await asyncio.gather(client.wait_event("disconnected"), stopping)
+            assert closing["data"] == {"reason": "the Router is stopping", "reconnect": True} and closing["id"] == 1
             assert status == 0
             await client.wait(lambda: client.closed, "the end")
             assert client.closed == "the end", "the response is not whole"
@@ -442,8 +442,8 @@ async def test_tokens_and_tickets(guarded, mint, number):
                 assert answer.status == status, (query, answer)
     short = mint.token(session, "listen", seconds=2)
     async with stream(router, session, token=short) as client:
-        farewell = await client.wait_event("disconnected")
-        assert "expired" in farewell["data"]["reason"], farewell
+        closing = await client.wait_event("disconnected")
+        assert "expired" in closing["data"]["reason"], closing
         await client.wait(lambda: client.closed, "the end")
     answer = await request("GET", f"{router}/health", headers=bearer(mint.token(session, "listen")))
     assert "clients" not in answer.body and "activeClients" in answer.body

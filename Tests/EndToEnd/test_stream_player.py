@@ -149,7 +149,7 @@ async def test_a_cut_loses_nothing_and_doubles_nothing(antiphon, site, browser, 
         if way == "silent":
             # After the one with which it began.
             await page.wait_told("state", 2, isConnected=False)
-        between.mend()
+        between.restore()
         pieces = await page.wait_told("piece", 3)
         assert [piece["number"] for piece in pieces] == [1, 2, 3]
         for event, piece in zip(await plain.buffers(3), pieces, strict=True):
@@ -174,7 +174,7 @@ async def test_tickets_are_asked_for_anew(tmp_path, media, mint, options, site, 
             await page.wait_told("piece")
             between.cut()
             await happen(router, str(number), "star", headers=headers)
-            between.mend()
+            between.restore()
             assert [piece["number"] for piece in await page.wait_told("piece", 2)] == [1, 2]
             asked = " ".join(page.addresses)
             tickets = re.findall(r"ticket=(\w+)", asked)

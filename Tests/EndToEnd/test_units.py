@@ -397,7 +397,7 @@ def test_the_bot_is_installed_and_says_what_it_misses(installed, wheels):
     installed.run("systemctl", "enable", "--now", "antiphon-bot")
     wait_until(installed, f"systemctl is-failed --quiet {BOT}")
     assert "Discord does not accept the token: take a new one" in installed.journal(), installed.journal()
-    # It is not tried for ever.
+    # It is not tried forever.
     assert installed.show(BOT, "ExecMainStatus") == "64" and installed.show(BOT, "NRestarts") == "0"
     installed.run("systemctl", "stop", "discord")
 

@@ -127,11 +127,11 @@ async def test_a_bad_server_is_named(antiphon, site, forbidden_site, new_session
                 ended = await listener.wait_event("ended")
                 if ended["reason"] != "loadFailed":
                     wrong.append(f"{what}: {ended}")
-        doors = {"Router": f"{antiphon.router.url}/api/v1/sessions", "AudioEngine": f"{antiphon.engine.url}/session"}
-        for door, base in doors.items():
+        endpoints = {"Router": f"{antiphon.router.url}/api/v1/sessions", "AudioEngine": f"{antiphon.engine.url}/session"}
+        for endpoint, base in endpoints.items():
             answer = await request("POST", f"{base}/{new_session()}/play", {"url": url})
             if answer.code not in codes or answer.status != STATUS.get(answer.code):
-                wrong.append(f"{door}, {what}: expected {codes}, got {answer}")
+                wrong.append(f"{endpoint}, {what}: expected {codes}, got {answer}")
         return wrong
 
     wrong = sum(await asyncio.gather(*(check(what) for what in bad)), [])

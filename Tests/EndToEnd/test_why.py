@@ -118,7 +118,7 @@ async def test_a_source_that_says_nothing_more(tmp_path, media, new_session):
             assert why["state"] == "streaming" and "waits for its source" in why["summary"], why
             stuck = await listener.wait_event("stuck")
             assert stuck["waited_ms"] >= 10_000 and stuck["position_ms"] == buffering["position_ms"], stuck
-            # Whoever goes back to what is there hears it, and nothing is waited for any more.
+            # Anyone who goes back to what is there hears it, and nothing is waited for any more.
             seeked = await listener.command("seek", position_ms=0)
             await listener.wait_packets(5, since=listener.index(seeked))
             session = await request("GET", f"{antiphon.router.url}/api/v1/sessions/{listener.session}")

@@ -44,27 +44,29 @@ import WireProtocol
   func `includes the smaller scopes`(_ scope: Scope?, _ expected: [Bool]) throws {
     let session = try SessionID("ab")
     for (needed, isAllowed) in zip(Scope.allCases, expected) {
-      let refusal = Self.refusal { () throws(RequestError) in
+      let requestError = Self.requestError { () throws(RequestError) in
         try Self.grant(scope).require(needed, session, now: 0)
       }
-      #expect((refusal == nil) == isAllowed)
-      #expect(refusal.map { $0.report.code == .forbidden && $0.status == 403 } ?? true)
+      #expect((requestError == nil) == isAllowed)
+      #expect(requestError.map { $0.report.code == .forbidden && $0.status == 403 } ?? true)
     }
   }
 
   @Test func `is for its sessions, until it is over`() throws {
     let grant = Self.grant(.admin)
     let (own, other) = (try SessionID("a"), try SessionID("b"))
-    #expect(Self.refusal { () throws(RequestError) in try grant.require(.listen, own, now: 999) } == nil)
-    let strange = Self.refusal { () throws(RequestError) in try grant.require(.listen, other, now: 999) }
+    #expect(Self.requestError { () throws(RequestError) in try grant.require(.listen, own, now: 999) } == nil)
+    let strange = Self.requestError { () throws(RequestError) in try grant.require(.listen, other, now: 999) }
     #expect(strange?.report.message == "the token is for the session a*, not for b")
-    let late = Self.refusal { () throws(RequestError) in try grant.require(.listen, own, now: 1_000) }
+    let late = Self.requestError { () throws(RequestError) in try grant.require(.listen, own, now: 1_000) }
     #expect(late?.status == 401)
-    #expect(Self.refusal { () throws(RequestError) in try Grant.nothing.require(.listen) }?.status == 403)
-    #expect(Self.refusal { () throws(RequestError) in try Grant.everything.require(.admin, other) } == nil)
+    #expect(
+      Self.requestError { () throws(RequestError) in try Grant.nothing.require(.listen) }?.status == 403)
+    #expect(
+      Self.requestError { () throws(RequestError) in try Grant.everything.require(.admin, other) } == nil)
   }
 
-  static func refusal(_ body: () throws(RequestError) -> Void) -> RequestError? {
+  static func requestError(_ body: () throws(RequestError) -> Void) -> RequestError? {
     do {
       try body()
       return nil
@@ -98,14 +100,14 @@ import WireProtocol
     #expect(try store.grant(of: name, taking: false, now: now).scope == .listen)
     let grant = try store.grant(of: name, now: now)
     #expect(grant.scope == .listen && grant.sessions.map(\.text) == ["ab"] && grant.subject == "Ann")
-    let refusal = #expect(throws: RequestError.self) { try store.grant(of: name, now: now) }
-    #expect(refusal?.report.code == .unauthorized)
+    let requestError = #expect(throws: RequestError.self) { try store.grant(of: name, now: now) }
+    #expect(requestError?.report.code == .unauthorized)
   }
 
   @Test func `never gives more than its holder has`() throws {
     for (session, scope) in [("b", Scope.listen), ("ab", .admin), ("b", .admin)] {
-      let refusal = #expect(throws: RequestError.self) { try issue(session, scope) }
-      #expect(refusal?.report.code == .forbidden)
+      let requestError = #expect(throws: RequestError.self) { try issue(session, scope) }
+      #expect(requestError?.report.code == .forbidden)
     }
     #expect(try store.grant(of: issue("ab", .control), now: now).scope == .control)
   }
@@ -134,8 +136,8 @@ import WireProtocol
 
   @Test func `is refused where too many of one holder wait, and given to others`() throws {
     let names = try (0..<RouterLimits.maximumTicketsPerClient).map { _ in try issue() }
-    let refusal = #expect(throws: RequestError.self) { try issue() }
-    #expect(refusal?.report.code == .overloaded)
+    let requestError = #expect(throws: RequestError.self) { try issue() }
+    #expect(requestError?.report.code == .overloaded)
     var later = holder
     later.expiresAtMilliseconds = Grant.nowMilliseconds + 60_000
     #expect(throws: RequestError.self, "another token of the same client") { try issue(to: later) }

@@ -168,7 +168,7 @@ private let second: UInt64 = 1_000_000_000
   private let budgets = ClientBudgets(
     factor: 1, eventLoop: EmbeddedEventLoop(), logger: Logger(label: "test"), now: { 0 })
 
-  @Test func `are so many, whoever sends them`() throws {
+  @Test func `are so many, anyone who sends them`() throws {
     for _ in 0..<RouterLimits.addressRequestBurst {
       #expect(try budgets.reserveRequest(from: "192.0.2.1") == 0)
     }

@@ -81,9 +81,9 @@ import WireProtocol
   func `is refused with what is wrong and the ID of the requester`(
     _ json: String, _ code: ErrorCode, _ requestID: String?
   ) {
-    let refusal = #expect(throws: RequestError.self) { try decode(json) }
-    #expect(refusal?.report.code == code)
-    #expect(refusal?.requestID == requestID)
+    let requestError = #expect(throws: RequestError.self) { try decode(json) }
+    #expect(requestError?.report.code == code)
+    #expect(requestError?.requestID == requestID)
   }
 }
 
@@ -159,9 +159,9 @@ import WireProtocol
     ("/ws?session=a&buffer_ms=-1", 400), ("/ws?session=a&buffer_ms=x", 400),
   ])
   func `refuses what is out of range`(_ target: String, _ status: Int) {
-    let refusal = #expect(throws: RequestError.self) {
+    let requestError = #expect(throws: RequestError.self) {
       try ListenRequest(webSocket: target, subprotocols: [], grant: .everything)
     }
-    #expect(refusal?.status == status)
+    #expect(requestError?.status == status)
   }
 }

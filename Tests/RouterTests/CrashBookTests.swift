@@ -68,10 +68,10 @@ import Testing
     desk.play("bystander")
     #expect(desk.ask("poison") == .send)
     #expect(desk.die() == ["poison"])
-    #expect(desk.ask("poison") == .refuse(milliseconds: CrashLimits.refusalMilliseconds - 500))
+    #expect(desk.ask("poison") == .refuse(milliseconds: CrashLimits.refusedMilliseconds - 500))
     #expect(desk.ask("poison", as: "somebody else's") != .send)
     #expect(desk.ask("bystander") == .send)
-    desk.wait(CrashLimits.refusalMilliseconds)
+    desk.wait(CrashLimits.refusedMilliseconds)
     #expect(desk.ask("poison") == .send)
     desk.die()
     #expect(desk.isRefused("poison"))
@@ -217,7 +217,7 @@ import Testing
     #expect(desk.isRefused("poison"))
     desk.restartRouter()
     #expect(desk.isRefused("poison"))
-    desk.wait(CrashLimits.refusalMilliseconds)
+    desk.wait(CrashLimits.refusedMilliseconds)
     #expect(!desk.isRefused("poison"))
   }
 

@@ -168,10 +168,10 @@ import WireProtocol
         _ = try await log.append(
           event("\(number)", at: 1_000, in: SessionID("a-\(number)")), testOf: tester("\(number % 10)"))
       }
-      let refusal = await #expect(throws: RequestError.self) {
+      let requestError = await #expect(throws: RequestError.self) {
         try await log.append(event("x", in: SessionID("late")), testOf: tester("late"))
       }
-      #expect(refusal?.report.code == .tooManySessions)
+      #expect(requestError?.report.code == .tooManySessions)
       // One who has some of its own makes room by them.
       guard
         case .new(_, _, let forgotten) = try await log.append(

@@ -10,8 +10,8 @@ import WireProtocol
 
   @Test(arguments: ["", " ", "a b", "ä", "a\n", "a\u{7F}", String(repeating: "k", count: 65)])
   func `is refused where it is not`(_ text: String) {
-    let refusal = #expect(throws: RequestError.self) { try IdempotencyKey(text) }
-    #expect(refusal?.report.code == .invalidCommand)
+    let requestError = #expect(throws: RequestError.self) { try IdempotencyKey(text) }
+    #expect(requestError?.report.code == .invalidCommand)
   }
 }
 
@@ -75,9 +75,9 @@ import WireProtocol
   @Test mutating func `must be the same command, also while the first is carried out`() throws {
     _ = try ask(intent)
     for _ in 1...2 {
-      let refusal = #expect(throws: RequestError.self) { try ask(intent, "other") }
-      #expect(refusal?.report.code == .idempotencyConflict)
-      #expect(refusal?.status == 422)
+      let requestError = #expect(throws: RequestError.self) { try ask(intent, "other") }
+      #expect(requestError?.report.code == .idempotencyConflict)
+      #expect(requestError?.status == 422)
       _ = answer(intent, [1])
     }
   }
@@ -158,8 +158,8 @@ import WireProtocol
 
   @Test mutating func `wait up to a number`() throws {
     for _ in 0...RouterLimits.maximumRepetitionsWaiting { _ = try ask(intent) }
-    let refusal = #expect(throws: RequestError.self) { try ask(intent) }
-    #expect(refusal?.status == 503)
+    let requestError = #expect(throws: RequestError.self) { try ask(intent) }
+    #expect(requestError?.status == 503)
   }
 
   @Test mutating func `are known again after a restart`() throws {
@@ -167,8 +167,8 @@ import WireProtocol
     store.restore(kept)
     let known = try ask(intent)
     #expect(known == .repeated([9]))
-    let refusal = #expect(throws: RequestError.self) { try ask(intent, "other") }
-    #expect(refusal?.report.code == .idempotencyConflict)
+    let requestError = #expect(throws: RequestError.self) { try ask(intent, "other") }
+    #expect(requestError?.report.code == .idempotencyConflict)
     let other = try Self.intent("7", "other")
     _ = try ask(other)
     let next = store.keep([1], to: other, nowMilliseconds: 0)

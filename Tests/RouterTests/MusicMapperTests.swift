@@ -142,7 +142,7 @@ private typealias Cadence = MusicalParameters.Cadence
     #expect(try melody("HTML") == .saw)
     #expect(try melody("Shell") == .square)
     #expect(try melody(nil) == .electricPiano)
-    // By the name's hash, so the same for ever.
+    // By the name's hash, so the same forever.
     #expect(try melody("Brainfuck") == melody("BRAINFUCK"))
     let strangers = try (0..<100).map { try melody("Language \($0)") }
     #expect(Set(strangers).count == 8)

@@ -7,8 +7,8 @@ import Testing
   @Test func `are limited for each client, and another's are not refused`() throws {
     var waiters = DiskWaiters()
     for _ in 0..<RouterLimits.maximumDiskWaitersPerClient { try waiters.enter(greedy) }
-    let refusal = #expect(throws: RequestError.self) { try waiters.requireRoom(for: greedy) }
-    #expect(refusal?.report.code == .overloaded && refusal?.status == 503)
+    let requestError = #expect(throws: RequestError.self) { try waiters.requireRoom(for: greedy) }
+    #expect(requestError?.report.code == .overloaded && requestError?.status == 503)
     try waiters.enter(ClientID(subject: "other", address: nil))
     waiters.leave(greedy)
     try waiters.enter(greedy)
@@ -53,12 +53,12 @@ import Testing
 
   @Test func `have a bound, beyond which nothing is added and the bound is named`() throws {
     var queue = TrackQueue()
-    var refusal: RequestError?
-    while refusal == nil {
-      do { _ = try queue.add([track(4_000)], isSessionIdle: false) } catch { refusal = error }
+    var requestError: RequestError?
+    while requestError == nil {
+      do { _ = try queue.add([track(4_000)], isSessionIdle: false) } catch { requestError = error }
     }
-    #expect(refusal?.report.code == .queueFull)
-    #expect(refusal?.report.message.contains("\(RouterLimits.queueByteCount)") == true)
+    #expect(requestError?.report.code == .queueFull)
+    #expect(requestError?.report.message.contains("\(RouterLimits.queueByteCount)") == true)
     #expect((RouterLimits.queueByteCount - 4_300...RouterLimits.queueByteCount).contains(queue.byteCount))
     queue.clear()
     #expect(queue.byteCount == 0)

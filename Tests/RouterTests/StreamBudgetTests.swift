@@ -100,7 +100,7 @@ import WireProtocol
     var buckets = KeyedBuckets<Int>(.init(burst: 3, perSecond: 1), maximumCount: 2)
     for _ in 0..<3 { #expect(buckets.take(1, now: second) == 0) }
     for number in 2..<50 { #expect(buckets.take(number, now: second) == 0) }
-    // Whoever is used up stays so, however many others come.
+    // Anyone who is used up stays so, however many others come.
     #expect(buckets.take(1, now: second) > 0)
   }
 }

@@ -167,12 +167,12 @@ import Testing
   func `with claims that do not do is refused`(
     _ claims: String, _ signature: String, _ words: String
   ) async throws {
-    let refusal = await #expect(throws: RequestError.self) {
+    let requestError = await #expect(throws: RequestError.self) {
       try await grant(Self.token(Self.header, claims, signature))
     }
-    #expect(refusal?.report.code == .unauthorized && refusal?.status == 401)
-    #expect(refusal?.report.message.contains(words) == true, "\(refusal?.report.message ?? "")")
-    #expect(refusal?.report.hint != nil)
+    #expect(requestError?.report.code == .unauthorized && requestError?.status == 401)
+    #expect(requestError?.report.message.contains(words) == true, "\(requestError?.report.message ?? "")")
+    #expect(requestError?.report.hint != nil)
   }
 
   @Test(arguments: [
@@ -199,11 +199,11 @@ import Testing
   func `with another signature is refused`(
     _ header: String, _ signature: String, _ words: String
   ) async throws {
-    let refusal = await #expect(throws: RequestError.self) {
+    let requestError = await #expect(throws: RequestError.self) {
       try await grant(Self.token(header, Self.claims, signature))
     }
-    #expect(refusal?.report.code == .unauthorized)
-    #expect(refusal?.report.message.contains(words) == true, "\(refusal?.report.message ?? "")")
+    #expect(requestError?.report.code == .unauthorized)
+    #expect(requestError?.report.message.contains(words) == true, "\(requestError?.report.message ?? "")")
   }
 
   @Test func `signed with the public key as a secret is refused where there is no secret`() async throws {
@@ -212,10 +212,10 @@ import Testing
       "hMvlgEQYfUHawqmhr98nTlAQ3C3HtYRDNVevXJrS5aM", "CFj2zm2uviysVuxLhuWIMZunntDA6qIn3_1dBOzXqDU",
       Self.signature,
     ] {
-      let refusal = await #expect(throws: RequestError.self) {
+      let requestError = await #expect(throws: RequestError.self) {
         try await grant(Self.token(Self.header, Self.claims, signature), by: keys)
       }
-      #expect(refusal?.report.message.contains("takes EdDSA") == true)
+      #expect(requestError?.report.message.contains("takes EdDSA") == true)
     }
   }
 
@@ -229,9 +229,9 @@ import Testing
       String(valid.dropLast(3)), String(repeating: "a", count: 4_097), String(repeating: ".", count: 4_000),
       Self.token(String(repeating: "[", count: 2_000), Self.claims, Self.signature),
     ] {
-      let refusal = await #expect(throws: RequestError.self) { try await grant(token, by: keys) }
-      #expect(refusal?.report.code == .unauthorized)
-      #expect(token.isEmpty || token.count < 4 || refusal?.report.description.contains(token) == false)
+      let requestError = await #expect(throws: RequestError.self) { try await grant(token, by: keys) }
+      #expect(requestError?.report.code == .unauthorized)
+      #expect(token.isEmpty || token.count < 4 || requestError?.report.description.contains(token) == false)
     }
   }
 

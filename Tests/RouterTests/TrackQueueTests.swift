@@ -95,8 +95,10 @@ import WireProtocol
   @Test func `holds ten thousand tracks and refuses one more`() throws {
     var queue = TrackQueue()
     _ = try queue.add(Array(repeating: track("a"), count: 10_000), isSessionIdle: false)
-    let refusal = #expect(throws: RequestError.self) { try queue.add([track("a")], isSessionIdle: false) }
-    #expect(refusal?.report.code == .queueFull)
+    let requestError = #expect(throws: RequestError.self) {
+      try queue.add([track("a")], isSessionIdle: false)
+    }
+    #expect(requestError?.report.code == .queueFull)
     #expect(queue.waiting.count == 10_000)
   }
 
@@ -104,8 +106,8 @@ import WireProtocol
     "", "a.flac", "file:///etc/passwd", "ftp://x/a", "media:" + String(repeating: "a", count: 4_096),
   ])
   func `refuses what cannot be played`(_ url: String) {
-    let refusal = #expect(throws: RequestError.self) { try QueuedTrack(url: url).checked() }
-    #expect(refusal?.report.code == .invalidSource)
+    let requestError = #expect(throws: RequestError.self) { try QueuedTrack(url: url).checked() }
+    #expect(requestError?.report.code == .invalidSource)
   }
 
   @Test func `cuts what is too long and leaves out what is no picture`() throws {
@@ -138,10 +140,10 @@ import WireProtocol
     (EngineEvent.EndReason.finished, true), (.loadFailed, true), (.stopped, false), (.replaced, false),
     (.cleanup, false),
   ])
-  func `goes on after an end by itself only`(_ reason: EngineEvent.EndReason, _ goesOn: Bool) throws {
+  func `goes on after an end by itself only`(_ reason: EngineEvent.EndReason, _ hasMore: Bool) throws {
     var queue = try playing("a", "b")
-    #expect(name(queue.ended(reason)) == (goesOn ? "b" : nil))
-    #expect(names(queue) == (goesOn ? "" : "b"))
+    #expect(name(queue.ended(reason)) == (hasMore ? "b" : nil))
+    #expect(names(queue) == (hasMore ? "" : "b"))
   }
 
   @Test func `has nothing current after its last track, and remembers it`() throws {

@@ -121,9 +121,10 @@ import WireProtocol
     (#"{"ref":"a","commits":[],"repository":[]}"#, "repository"),
   ])
   func `names the field that is wrong`(_ json: String, _ field: String) {
-    let refusal = #expect(throws: RequestError.self) { try event(.push, json) }
+    let requestError = #expect(throws: RequestError.self) { try event(.push, json) }
     #expect(
-      refusal?.status == 422 && refusal?.report.message.contains("field \(field) ") == true, "\(refusal!)")
+      requestError?.status == 422 && requestError?.report.message.contains("field \(field) ") == true,
+      "\(requestError!)")
   }
 
   @Test(arguments: ["", "{", "[]", "7", "null", "{\"ref\":"])
@@ -155,8 +156,8 @@ import WireProtocol
     let limiter = DeliveryLimiter(burst: 10, perSecond: 2)
     let (wild, calm) = (try SessionID("1"), try SessionID("2"))
     for _ in 0..<10 { try limiter.take(wild, now: second) }
-    let refusal = #expect(throws: RequestError.self) { try limiter.take(wild, now: second) }
-    #expect(refusal?.report.code == .rateLimited && refusal?.retryAfterSeconds == 1)
+    let requestError = #expect(throws: RequestError.self) { try limiter.take(wild, now: second) }
+    #expect(requestError?.report.code == .rateLimited && requestError?.retryAfterSeconds == 1)
     try limiter.take(calm, now: second)
     // Half a second later there is one more, and no more than the burst however long it takes.
     try limiter.take(wild, now: second + second / 2)

@@ -95,7 +95,7 @@ import WireProtocol
     #expect(error?.report.message.contains(named) == true, "\(error?.report.message ?? "")")
   }
 
-  @Test func `a refusal keeps what the answer needs`() {
+  @Test func `an error keeps what the answer needs`() {
     let error = #expect(throws: CommandError.self) {
       try decode(#"{"type":"play","session_id":"1","request_id":"r7"}"#)
     }

@@ -70,7 +70,7 @@ import WireProtocol
   }
 
   @Test func `only two reasons let a queue go on`() {
-    #expect(EngineEvent.EndReason.allCases.filter(\.letsQueueGoOn) == [.finished, .loadFailed])
+    #expect(EngineEvent.EndReason.allCases.filter(\.advancesQueue) == [.finished, .loadFailed])
   }
 
   @Test func `every error code has a status that is an error`() {

@@ -9,7 +9,7 @@ import WireProtocol
   import Foundation
 #endif
 
-/// Reads covers for the doors, on a queue of its own: a slow disk holds up neither commands nor sound.
+/// Reads covers for the endpoints, on a queue of its own: a slow disk holds up neither commands nor sound.
 package final class ArtworkReader: Sendable {
   /// Requesters waiting for a picture.
   private static let maximumWaiting = 64

@@ -3,7 +3,7 @@ import Glibc
 import Synchronization
 import WireProtocol
 
-/// Carries commands out, whichever door they came through: the socket or HTTP.
+/// Carries commands out, whichever endpoint they came through: the socket or HTTP.
 ///
 /// What may take a while (finding a timeline, starting its production, listing a folder) happens here, off
 /// the pacer's thread; what changes a session is handed to the pacer.

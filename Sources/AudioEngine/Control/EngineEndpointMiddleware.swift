@@ -9,7 +9,7 @@ import WireProtocol
   import Foundation
 #endif
 
-/// Before every route: who may come in. After it: every refusal as the one error object with its status.
+/// Before every route: who may come in. After it: every request error as the one error object with its status.
 struct EngineEndpointMiddleware<Context: RequestContext>: RouterMiddleware {
   let requestGuard: RequestGuard
 

@@ -12,7 +12,7 @@ package struct EngineFigures: Sendable {
   let permits: CPUPermits
   let admission: TranscodeAdmission
   let decoders: DecoderPool
-  let refusals: RefusalLog
+  let requestErrors: RequestErrorLog
   let readiness: EngineReadiness
   let connections: ConnectionCounter
   let startedNanoseconds: UInt64
@@ -125,7 +125,7 @@ package struct EngineFigures: Sendable {
     writeShares(to: &text)
     writeAdmission(to: &text)
     text.counter(
-      "antiphon_engine_refused_commands_total", "Commands that could not be understood", refusals.total)
+      "antiphon_engine_refused_commands_total", "Commands that could not be understood", requestErrors.total)
     text.gauge("antiphon_engine_timelines", "Timelines in memory", [([:], cache.timelines)])
     text.gauge("antiphon_engine_timeline_bytes", "Memory of all timelines", [([:], cache.bytes)])
     text.counter("antiphon_engine_productions_total", "Timelines produced", cache.productions)

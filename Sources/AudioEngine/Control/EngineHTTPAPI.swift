@@ -8,7 +8,7 @@ import WireProtocol
   import Foundation
 #endif
 
-/// The engine's HTTP door, for operators and other programs (`docs/http-and-websocket.md`, "AudioEngine").
+/// The engine's HTTP API, for operators and other programs (`docs/http-and-websocket.md`, "AudioEngine").
 struct EngineHTTPAPI: Sendable {
   private static let maximumBodyByteCount = WireLimits.maximumCommandByteCount
 
@@ -16,7 +16,7 @@ struct EngineHTTPAPI: Sendable {
   let renders: RenderService
   let pacer: Pacer
   let figures: EngineFigures
-  let refusals: RefusalLog
+  let requestErrors: RequestErrorLog
   let requestGuard: RequestGuard
 
   func routes() -> Hummingbird.Router<BasicRequestContext> {
@@ -78,7 +78,7 @@ struct EngineHTTPAPI: Sendable {
     do {
       command = try EngineCommand.decode(json, type: name, sessionID: id)
     } catch {
-      refusals.note(error.report, sessionID: id)
+      requestErrors.note(error.report, sessionID: id)
       throw error.report
     }
     return try Self.response(await handler.answer(to: command.action))

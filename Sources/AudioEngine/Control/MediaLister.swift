@@ -2,7 +2,7 @@ import Dispatch
 import Synchronization
 import WireProtocol
 
-/// Lists folders, one after the other, off every other thread, for each client in turn. Whoever asks for a folder that
+/// Lists folders, one after the other, off every other thread, for each client in turn. Anyone who asks for a folder that
 /// waits to be listed is answered by the same reading.
 package final class MediaLister: Sendable {
   private struct State {
@@ -59,7 +59,7 @@ package final class MediaLister: Sendable {
   }
 
   private func readNext() {
-    // Whoever asks from now on wants to know what is there from now on.
+    // Anyone who asks from now on wants to know what is there from now on.
     let next: (path: String, pendingRequests: [PendingRequest])? = state.withLock { state in
       guard let path = state.order.popNext(load: { _ in 0 })?.element,
         let pendingRequests = state.waiting.removeValue(forKey: path)

@@ -15,7 +15,7 @@ package final class PacketServer: Sendable {
   private let bufferByteCount: Int
   private let pacer: Pacer
   private let handler: CommandHandler
-  private let refusals: RefusalLog
+  private let requestErrors: RequestErrorLog
   private let logger: Logger
   private let connectionCount = Atomic<Int>(0)
 
@@ -25,14 +25,14 @@ package final class PacketServer: Sendable {
   /// - Throws: `internal`, naming the path and what to do, where another engine has it or it cannot be made.
   package init(
     path: String, group: gid_t?, bufferByteCount: Int, pacer: Pacer, handler: CommandHandler,
-    refusals: RefusalLog, logger: Logger
+    requestErrors: RequestErrorLog, logger: Logger
   ) throws(ErrorReport) {
     self.path = path
     self.group = group
     self.bufferByteCount = bufferByteCount
     self.pacer = pacer
     self.handler = handler
-    self.refusals = refusals
+    self.requestErrors = requestErrors
     self.logger = logger
     acceptor = ConnectionAcceptor(
       descriptor: try ListeningSocket.make(path: path, group: group), logger: logger)
@@ -105,7 +105,7 @@ package final class PacketServer: Sendable {
   }
 
   private func refuse(_ error: CommandError, on connection: RouterConnection) {
-    refusals.note(error.report, sessionID: error.sessionID)
+    requestErrors.note(error.report, sessionID: error.sessionID)
     pacer.post(
       .answer(
         EngineEvent(.error(error.report), sessionID: error.sessionID),

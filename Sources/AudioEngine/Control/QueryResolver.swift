@@ -25,7 +25,7 @@ package struct QueryResolver: Sendable {
     }
   }
 
-  /// Words may hold a colon; an address begins with a scheme that is one of ours, or that has slashes.
+  /// Words may hold a colon; an address begins with a scheme that the engine knows, or that has slashes.
   private static func isAddress(_ query: String) -> Bool {
     guard let colon = query.firstIndex(of: ":") else { return false }
     let scheme = query[..<colon].lowercased()

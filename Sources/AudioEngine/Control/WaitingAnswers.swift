@@ -8,7 +8,7 @@ final class WaitingAnswers: Sendable {
     var waiting: [Int: SingleAnswer<EngineEvent>] = [:]
     var lastNumber = 0
     /// Set once, when nothing is waited for any more.
-    var refusal: EngineEvent?
+    var requestError: EngineEvent?
   }
 
   private let state = Mutex(State())
@@ -18,12 +18,12 @@ final class WaitingAnswers: Sendable {
   /// - Returns: what its answer is given to.
   func add(_ receiver: @escaping @Sendable (EngineEvent) -> Void) -> @Sendable (EngineEvent) -> Void {
     let answer = SingleAnswer(receiver)
-    let (number, refusal) = state.withLock { state in
+    let (number, requestError) = state.withLock { state in
       state.lastNumber += 1
       state.waiting[state.lastNumber] = answer
-      return (state.lastNumber, state.refusal)
+      return (state.lastNumber, state.requestError)
     }
-    if let refusal { answer.give(refusal) }
+    if let requestError { answer.give(requestError) }
     return { [self] event in
       state.withLock { _ = $0.waiting.removeValue(forKey: number) }
       answer.give(event)
@@ -32,11 +32,11 @@ final class WaitingAnswers: Sendable {
 
   /// Answers all that wait, and all that come.
   func refuseAll(_ report: ErrorReport) {
-    let refusal = EngineEvent(.error(report))
+    let requestError = EngineEvent(.error(report))
     let waiting = state.withLock { state in
-      state.refusal = refusal
+      state.requestError = requestError
       return state.waiting.values
     }
-    for answer in waiting { answer.give(refusal) }
+    for answer in waiting { answer.give(requestError) }
   }
 }

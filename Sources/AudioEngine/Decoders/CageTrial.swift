@@ -29,9 +29,9 @@ package struct CageTrial {
   package func run() throws {
     if isLate { try EngineThread.start(name: "early") { sleep(60) } }
     let start = MonotonicClock.nowNanoseconds
-    let refusals = DecoderCage.enter(parts, memoryByteCount: Self.memoryByteCount)
+    let refusedParts = DecoderCage.enter(parts, memoryByteCount: Self.memoryByteCount)
     let microseconds = (MonotonicClock.nowNanoseconds - start) / 1000
-    let refused = refusals.map { "\"\($0.part.rawValue)\": \"\($0.reason)\"" }.joined(separator: ", ")
+    let refused = refusedParts.map { "\"\($0.part.rawValue)\": \"\($0.reason)\"" }.joined(separator: ", ")
     say("{\"microseconds\": \(microseconds), \"refused\": {\(refused)}}")
     for (name, body) in attempts(outside) where names.isEmpty || names.contains(name) { tell(name, body()) }
     for (name, body) in lastAttempts where names.contains(name) { tell(name, body()) }

@@ -3,7 +3,7 @@ import Glibc
 import ServiceSupport
 import WireProtocol
 
-/// The walls of a decoder process: whoever takes it over with a hostile file has the descriptors that it was given,
+/// The walls of a decoder process: anyone who takes it over with a hostile file has the descriptors that it was given,
 /// memory and time, and nothing else of the machine.
 package enum DecoderCage {
   /// What it is made of, by the names that the log and `/health` show.

@@ -111,7 +111,7 @@ final class DecoderCall {
       case .opened: return .opened((try decode(message) as SourceFacts).bounded())
       case .transcodes: return .transcodes
       case .packets:
-        let isTurnOver = message.header.flag == TurnPart.isOver
+        let isTurnOver = message.header.flag == TimeSlicePart.isOver
         isWorking = !isTurnOver
         deliveredByteCount += message.payload.count
         guard deliveredByteCount <= Self.maximumTurnByteCount else { throw broken() }

@@ -51,8 +51,8 @@ enum MessagePart {
 }
 
 /// A flag of `packets`: the decoder waits for its next turn.
-enum TurnPart {
-  static let goesOn: UInt32 = 0
+enum TimeSlicePart {
+  static let hasMore: UInt32 = 0
   static let isOver: UInt32 = 1
 }
 

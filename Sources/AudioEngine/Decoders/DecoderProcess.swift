@@ -50,7 +50,7 @@ package final class DecoderProcess: Sendable {
     var id = pid_t()
     var arguments: [UnsafeMutablePointer<CChar>?] = [
       strdup("AudioEngine"), strdup(DecoderProcessMain.argument),
-      // Only for whoever lists processes.
+      // Only for those who list processes.
       isApart ? strdup("apart") : nil, nil,
     ]
     defer { for argument in arguments { free(argument) } }

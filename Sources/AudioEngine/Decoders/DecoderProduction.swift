@@ -58,7 +58,7 @@ struct DecoderProduction {
       switch end {
       case .ended: return
       case .landedBehind: try demuxer.seek(toMilliseconds: 0)
-      case .goOn, .needsTranscoding: demuxer.putBack()
+      case .hasMore, .needsTranscoding: demuxer.putBack()
       }
     }
     // From the start, or from where passing through ended.
@@ -90,7 +90,7 @@ struct DecoderProduction {
     var turn = TimeSlice(firstPacket: batch.count)
     while true {
       let step = try advance(&batch)
-      guard step == .goOn else {
+      guard step == .hasMore else {
         batch.deliver()
         try batch.check()
         return step

@@ -62,14 +62,14 @@ final class EngineLink {
 
   /// Delivers packets while the turn lasts.
   func deliver(_ packets: UnsafeRawBufferPointer) throws(ErrorReport) {
-    try send(.packets, flag: TurnPart.goesOn, number: 0, packets)
+    try send(.packets, flag: TimeSlicePart.hasMore, number: 0, packets)
   }
 
   /// Delivers the last packets of a turn, and waits for the next one.
   ///
   /// - Parameter cpuNanoseconds: what the turn has cost.
   func endTurn(_ packets: UnsafeRawBufferPointer, cpuNanoseconds: UInt64) throws(ErrorReport) {
-    try send(.packets, flag: TurnPart.isOver, number: Int64(clamping: cpuNanoseconds), packets)
+    try send(.packets, flag: TimeSlicePart.isOver, number: Int64(clamping: cpuNanoseconds), packets)
     let message = try receive(.resume)
     EngineThread.setNiceness(Int32(clamping: message.header.number))
   }

@@ -2,7 +2,7 @@ import WireProtocol
 
 /// What one step of a production came to.
 enum PipelineStep {
-  case goOn
+  case hasMore
   case ended
   /// A packet in the middle that cannot be passed through: the rest is transcoded.
   case needsTranscoding
@@ -37,12 +37,12 @@ struct PassthroughPipeline: PacketPipeline {
       if let seconds = packet.seconds {
         if writer.count == 0, seconds > startSeconds + Self.packetSeconds { return .landedBehind }
         // The packet nearest to the position: at most half a packet off.
-        guard seconds + Self.packetSeconds / 2 > startSeconds else { return .goOn }
+        guard seconds + Self.packetSeconds / 2 > startSeconds else { return .hasMore }
       }
       hasStarted = true
     }
     guard OpusPassthrough.fits(packet: packet.bytes) else { return .needsTranscoding }
     writer.append(packet.bytes)
-    return .goOn
+    return .hasMore
   }
 }

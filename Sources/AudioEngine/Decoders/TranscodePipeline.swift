@@ -44,7 +44,7 @@ struct TranscodePipeline: PacketPipeline, ~Copyable {
   mutating func advance(
     _ demuxer: inout Demuxer, into writer: inout PacketBatch
   ) throws(ErrorReport) -> PipelineStep {
-    guard try encodeWholeFrames(into: &writer) else { return .goOn }
+    guard try encodeWholeFrames(into: &writer) else { return .hasMore }
     guard let frame = decoder.receive() else {
       guard !isEnding else {
         try finish(into: &writer)
@@ -54,7 +54,7 @@ struct TranscodePipeline: PacketPipeline, ~Copyable {
       isEnding = demuxed == nil
       // A packet that cannot be decoded is left out, as every player does.
       _ = decoder.send(demuxed)
-      return .goOn
+      return .hasMore
     }
     if samplesToSkip == nil {
       var seconds = demuxer.time(frame.pointee.best_effort_timestamp) ?? 0
@@ -70,7 +70,7 @@ struct TranscodePipeline: PacketPipeline, ~Copyable {
       samplesToSkip = max(0, skip)
     }
     try resample(frame)
-    return .goOn
+    return .hasMore
   }
 
   /// Begins again after another seek.

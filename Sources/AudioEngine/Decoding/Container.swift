@@ -36,7 +36,7 @@ struct Container: ~Copyable {
     antiphon_refuse_nested_opens(context)
     let isMP3 = (input as? FileInput).map(TaggedMP3.isOne) ?? false
     let status = Self.open(&context, format: isMP3 ? av_find_input_format("mp3") : nil)
-    // What a reader of headers takes for their end may have been a limit of ours.
+    // What a reader of headers takes for their end may have been the engine's own limit.
     let failure = bridge.takeUnretainedValue().failure
     guard status >= 0, failure == nil else {
       let report = Self.report(status, bridge.takeUnretainedValue())
@@ -113,7 +113,7 @@ struct Container: ~Copyable {
       { opaque, bytes, count in
         InputBridge.from(opaque).read(into: UnsafeMutableRawBufferPointer(start: bytes, count: Int(count)))
       }, nil,
-      { opaque, offset, whence in InputBridge.from(opaque).seek(offset: offset, whence: whence) })
+      { opaque, offset, origin in InputBridge.from(opaque).seek(offset: offset, origin: origin) })
     if io == nil { av_free(buffer) }
     io?.pointee.seekable = isSeekable ? Int32(AVIO_SEEKABLE_NORMAL) : 0
     return io

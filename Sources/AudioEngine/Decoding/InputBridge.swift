@@ -14,7 +14,7 @@ final class InputBridge {
   private var tag = LeadingTag()
   private var comments = OggComments()
   /// What the source is refused for, whatever libav makes of a failed read.
-  private var refusal: ErrorReport?
+  private var requestError: ErrorReport?
 
   init(input: any MediaInput, watch: ReadWatch) {
     self.input = input
@@ -23,7 +23,7 @@ final class InputBridge {
 
   func read(into destination: UnsafeMutableRawBufferPointer) -> Int32 {
     do throws(ErrorReport) {
-      if let refusal { throw refusal }
+      if let requestError { throw requestError }
       try watch.beginRead()
       let room = watch.isOpening ? min(destination.count, ReadWatch.openingPieceByteCount) : destination.count
       let piece = UnsafeMutableRawBufferPointer(rebasing: destination[..<room])
@@ -45,14 +45,14 @@ final class InputBridge {
     do throws(ErrorReport) {
       try comments.pass(bytes, at: offset)
     } catch {
-      refusal = error
+      requestError = error
       throw error
     }
   }
 
-  func seek(offset: Int64, whence: Int32) -> Int64 {
-    if whence & AVSEEK_SIZE != 0 { return input.byteCount ?? -1 }
-    guard whence == SEEK_SET else { return Int64(antiphon_averror_eio) }
+  func seek(offset: Int64, origin: Int32) -> Int64 {
+    if origin & AVSEEK_SIZE != 0 { return input.byteCount ?? -1 }
+    guard origin == SEEK_SET else { return Int64(antiphon_averror_eio) }
     do {
       try watch.check()
       defer { watch.endRead(byteCount: 0) }

@@ -51,7 +51,7 @@ package struct Limiter {
   /// The first samples were taken away.
   package mutating func removeFirst(_ count: Int) { finishedCount -= count }
 
-  /// Applies the volume, mends what is no number, and says what the block may be multiplied by.
+  /// Applies the volume, replaces what is no number, and says what the block may be multiplied by.
   private func prepare(_ block: UnsafeMutableBufferPointer<Float>) -> Float {
     if volume != 1 {
       for index in block.indices { block[index] *= volume }

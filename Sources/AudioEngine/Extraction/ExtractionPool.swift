@@ -126,7 +126,7 @@ actor ExtractionPool {
       version = try await program.installedVersion()
     } catch {
       unavailable = error
-      // Only told: whoever asks for a page makes us try.
+      // Only told: anyone who asks for a page makes us try.
       logger.warning("\(error.message)\(error.hint.map { ": \($0)" } ?? "")")
     }
   }
@@ -309,7 +309,7 @@ actor ExtractionPool {
     idle.remove(at: index).wake.resume(returning: nil)
   }
 
-  /// No worker can be had: whoever waits is told why.
+  /// No worker can be had: anyone who waits is told why.
   private func failedToStart(_ reason: String) {
     backOff()
     let report = ErrorReport.extractorUnavailable(reason)

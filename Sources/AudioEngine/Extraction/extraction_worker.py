@@ -48,7 +48,7 @@ class AddressPolicy:
         self._allowed = [ipaddress.ip_network(network, strict=False) for network in allowed]
         self._refused = [ipaddress.ip_network(network, strict=False) for network in refused]
         #: The last address that was refused in this job.
-        self.refusal: str | None = None
+        self.refused_address: str | None = None
 
     def permits(self, address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
         if any(address in network for network in self._allowed):
@@ -80,7 +80,7 @@ class AddressPolicy:
         except ValueError:
             raise Refused(f"{address[0]!r} is not a numeric address") from None
         if not self.permits(numeric):
-            self.refusal = str(numeric)
+            self.refused_address = str(numeric)
             raise Refused(f"the address {numeric} is not public")
 
 
@@ -184,7 +184,7 @@ class Extractor:
         self.version = yt_dlp.version.__version__
 
     def answer(self, job: dict) -> dict:
-        self._policy.refusal = None
+        self._policy.refused_address = None
         try:
             match job["op"]:
                 case "extract":
@@ -289,8 +289,8 @@ class Extractor:
         cause = getattr(error, "exc_info", None)
         cause = cause[1] if cause and cause[1] else error
         message = re.sub(r"^ERROR: |; please report this issue on .*", "", str(cause), flags=re.DOTALL)
-        if self._policy.refusal:
-            return JobError("forbidden", f"it leads to the address {self._policy.refusal}, which is not public")
+        if self._policy.refused_address:
+            return JobError("forbidden", f"it leads to the address {self._policy.refused_address}, which is not public")
         if isinstance(cause, Refused):
             return JobError("forbidden", str(cause))
         kind = "unsupported" if isinstance(cause, self._library.utils.UnsupportedError) else "failed"

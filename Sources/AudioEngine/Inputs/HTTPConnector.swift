@@ -44,7 +44,7 @@ final class PinnedClient: Sendable {
       timeout: .init(connect: .milliseconds(Int64(connectMilliseconds))), decompression: .disabled)
     configuration.dnsOverride = [host: address.description]
     configuration.httpVersion = .http1Only
-    // A refused connection is told at once; whoever asked may ask again.
+    // A refused connection is told at once; anyone who asked may ask again.
     configuration.connectionPool.retryConnectionEstablishment = false
     self.host = host
     eventLoop = access.eventLoopGroup.next()

@@ -220,7 +220,7 @@ final class HTTPInput: MediaInput {
     return count
   }
 
-  /// A server may send a byte now and then for ever; a worker is not its hostage.
+  /// A server may send a byte now and then forever; a worker is not its hostage.
   private func checkOpening() throws(HTTPFailure) {
     guard permit.isOpening, MonotonicClock.nowNanoseconds > openingDeadlineNanoseconds else { return }
     throw HTTPFailure(

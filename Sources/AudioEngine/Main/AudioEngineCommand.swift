@@ -79,7 +79,7 @@ extension AudioEngineCommand {
     @Option(help: "The Python of the virtual environment that holds yt-dlp, which pages and searches need.")
     var ytDlpPython = Self.standard.extractorPythonPath
 
-    @Option(help: "A folder whose yt-dlp plugins are loaded, which run as code of ours. Repeatable.")
+    @Option(help: "A folder whose yt-dlp plugins are loaded, which run with the engine's rights. Repeatable.")
     var ytDlpPlugins: [String] = []
 
     @Option(help: "yt-dlp's search that free text is looked for with: ytsearch, scsearch or a plugin's.")

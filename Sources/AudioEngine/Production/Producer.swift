@@ -3,7 +3,7 @@ import WireProtocol
 
 /// Fills timelines: opens the source, demuxes, decodes or passes through, encodes, appends.
 package struct Producer: Sendable {
-  /// Of a worker that is two seconds ahead: the pacer, the doors and other programs go first. One that is
+  /// Of a worker that is two seconds ahead: the pacer, the endpoints and other programs go first. One that is
   /// not would pass its lateness on to its listeners.
   static let niceness: Int32 = 10
   static let packetsBeforeNice = 100
@@ -88,7 +88,7 @@ package struct Producer: Sendable {
       for _ in 0..<firstIndex { _ = try reader.withNext { _ in } }
       while try reader.withNext({ writer.append($0) }) {
         guard !timeline.isCancelled else { break }
-        keep(&pace, writer, after: .goOn, permit: permit, measure: nil)
+        keep(&pace, writer, after: .hasMore, permit: permit, measure: nil)
       }
     } catch {
       throw ErrorReport(
@@ -201,7 +201,7 @@ package struct Producer: Sendable {
       guard !writer.timeline.isCancelled else { throw .superseded }
       let step = try advance(&writer)
       keep(&pace, writer, after: step, permit: permit, measure: measure)
-      guard case .goOn = step else { return step }
+      guard case .hasMore = step else { return step }
     }
   }
 
@@ -235,8 +235,8 @@ package struct Producer: Sendable {
   ) {
     let timeline = writer.timeline
     becomeReady(
-      timeline, packetCount: writer.count, pace.details, since: pace.since, isLast: step != .goOn)
-    guard step == .goOn, pace.turn.isOver(packetCount: writer.count) || permit.isNeededMore else { return }
+      timeline, packetCount: writer.count, pace.details, since: pace.since, isLast: step != .hasMore)
+    guard step == .hasMore, pace.turn.isOver(packetCount: writer.count) || permit.isNeededMore else { return }
     let cost = pace.turn.cost(packetCount: writer.count)
     measure?(cost.packets, cost.nanoseconds)
     EngineThread.setNiceness(awaitTurn(timeline, permit))

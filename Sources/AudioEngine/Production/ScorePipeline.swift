@@ -39,7 +39,7 @@ struct ScorePipeline: ~Copyable {
       }
     }
     packet.withUnsafeBytes { writer.append(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
-    return .goOn
+    return .hasMore
   }
 
   /// Does what was asked for since the last time.

@@ -12,7 +12,7 @@ package final class RenderService: Sendable {
   package static let maximumQueuedRenderings = 64
   /// Requesters of one rendering that may wait for it.
   private static let maximumWaiting = 256
-  /// Behind what plays and what is decoded, but not so far that somebody who waits for a piece waits for ever on
+  /// Behind what plays and what is decoded, but not so far that somebody who waits for a piece waits endlessly on
   /// a busy machine.
   private static let niceness: Int32 = 5
 

@@ -13,7 +13,7 @@ package final class SessionDirector {
   private let idleTimeoutNanoseconds: UInt64
   let effects: any SessionEffects
 
-  /// What is to be sent. Whoever sends it empties it.
+  /// What is to be sent. The sender empties it.
   package var output = MessageBatch()
   package internal(set) var counts = SessionCounts()
   var sessions: [SessionID: Session] = [:]

@@ -216,7 +216,7 @@ package final class DiskCache: Sendable {
     }.joined() + Self.suffix
   }
 
-  /// Whether a file is one of ours by its name: a hash in hexadecimal, finished or not.
+  /// Whether a file is one of the cache's by its name: a hash in hexadecimal, finished or not.
   private static func isOurs(_ name: String) -> Bool {
     let hash = name.prefix { $0 != "." }
     return hash.utf8.count == 2 * SHA256.byteCount && hash.allSatisfy(\.isHexDigit)

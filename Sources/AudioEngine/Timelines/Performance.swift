@@ -58,7 +58,7 @@ package final class Performance: Sendable {
     }
   }
 
-  /// Nothing is rendered any more: whoever waits is told.
+  /// Nothing is rendered any more: anyone who waits is told.
   func end() {
     let waiting = state.withLock { state in
       state.isOver = true

@@ -68,7 +68,7 @@ package final class RouterConnection: Sendable {
     var buffer = [UInt8](repeating: 0, count: Self.readByteCount)
     var readable = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
     while true {
-      // Waiting in `poll` and not in `recv`: a Unix socket wakes whoever blocks in `recv` also when its peer
+      // Waiting in `poll` and not in `recv`: a Unix socket wakes a thread that blocks in `recv` also when its peer
       // has read something, which is with every packet.
       guard poll(&readable, 1, -1) >= 0 || errno == EINTR else { return }
       let count = recv(descriptor, &buffer, buffer.count, 0)

@@ -5,7 +5,7 @@ import WireProtocol
 ///
 /// Past two seconds of audio its oldest audio is dropped and counted by session; `dropped` goes before the next
 /// message of that session. Events are never dropped. Answers have bytes of their own: while many wait, no further
-/// commands are read, and one that does not fit is replaced by a short refusal. Who asks for too much costs neither
+/// commands are read, and one that does not fit is replaced by a short error. Who asks for too much costs neither
 /// the connection nor others' audio.
 package struct RouterOutbox {
   fileprivate struct Pending {
@@ -15,7 +15,7 @@ package struct RouterOutbox {
       case answer
       case aside
       /// Takes the place of an answer.
-      case refusal
+      case requestError
       /// Says how many packets of its session are missing here.
       case dropped(count: Int)
     }
@@ -48,16 +48,16 @@ package struct RouterOutbox {
   /// for at once that reads what it gets.
   package static let answerByteLimit = 4 << 20
   /// Of some 300 bytes each, so that they take less than the answers in whose place they are.
-  package static let refusalCountLimit = 10_000
+  package static let requestErrorCountLimit = 10_000
   /// Answers that wait before no further commands are read: a full socket more, so that the audio behind them is not
   /// kept for long.
   private static let patientAnswerByteCount = WireLimits.socketBufferByteCount
-  private static let patientRefusalCount = 256
+  private static let patientErrorCount = 256
   /// Old audio is looked for once in this time: a look goes through the whole queue.
   private static let dropIntervalNanoseconds: UInt64 = 100_000_000
   /// Bytes offered to the socket in one call.
   private static let chunkByteCount = 64 * 1024
-  private static let refusal = AnswerLine(
+  private static let requestError = AnswerLine(
     EngineEvent(
       .error(
         ErrorReport(
@@ -77,7 +77,7 @@ package struct RouterOutbox {
   private var eventByteCount = 0
   private var answerByteCount = 0
   private var asideByteCount = 0
-  private var refusalCount = 0
+  private var requestErrorCount = 0
   private var queuedByteCount = 0
   private var nextDropNanoseconds: UInt64 = 0
   /// Packets dropped since the last call of `takeDroppedCount`.
@@ -93,7 +93,7 @@ package struct RouterOutbox {
 
   /// Whether the router is to read its answers before it is listened to again.
   package var isBehind: Bool {
-    answerByteCount > Self.patientAnswerByteCount || refusalCount > Self.patientRefusalCount
+    answerByteCount > Self.patientAnswerByteCount || requestErrorCount > Self.patientErrorCount
   }
 
   package mutating func takeDroppedCount() -> Int {
@@ -161,14 +161,14 @@ package struct RouterOutbox {
   }
 
   private mutating func refuse(_ message: MessageBatch.Message, _ now: UInt64) {
-    guard refusalCount < Self.refusalCountLimit else {
+    guard requestErrorCount < Self.requestErrorCountLimit else {
       lostAnswerCount += 1
       return
     }
     var bytes: [UInt8] = []
-    Self.refusal.write(to: &bytes, sessionID: message.sessionID, requestID: message.requestID)
+    Self.requestError.write(to: &bytes, sessionID: message.sessionID, requestID: message.requestID)
     enqueue(
-      Pending(kind: .refusal, sessionID: message.sessionID, bytes: bytes, enqueuedNanoseconds: now))
+      Pending(kind: .requestError, sessionID: message.sessionID, bytes: bytes, enqueuedNanoseconds: now))
   }
 
   private mutating func enqueue(_ message: Pending) {
@@ -191,7 +191,7 @@ package struct RouterOutbox {
     case .event, .dropped: eventByteCount += length
     case .answer: answerByteCount += length
     case .aside: asideByteCount += length
-    case .refusal: refusalCount += sign
+    case .requestError: requestErrorCount += sign
     }
   }
 

@@ -7,7 +7,7 @@ import Glibc
 #endif
 
 /// How much of the machine this process may use: all cores, or less where a container or a unit has a quota.
-/// Whoever counted all cores then would admit what the kernel does not let through in time.
+/// An engine that counted all cores then would admit what the kernel does not let through in time.
 package struct CPUBudget: Sendable {
   /// May have a fraction: half a core is 0.5.
   package let cores: Double

@@ -48,7 +48,7 @@ final class HeldPermit {
     permits.release(by: production)
   }
 
-  /// After a turn: whoever waits is next, be it for the CPU or for a slot. `acquire` follows.
+  /// After a turn: the next that waits has it, be it for the CPU or for a slot. `acquire` follows.
   func endTurn() {
     release()
     slot.share()

@@ -158,7 +158,7 @@ package final class WorkerPool: Sendable {
   // MARK: Threads
 
   private func runQueued(_ starts: [Start]) {
-    // Whoever asked for these has been answered: what no thread is there for now waits on.
+    // Anyone who asked for these has been answered: what no thread is there for now waits on.
     do throws(ErrorReport) { try run(starts, submitted: nil) } catch {}
   }
 
@@ -184,7 +184,7 @@ package final class WorkerPool: Sendable {
       } catch {
         state.withLock { $0.undo(start, keeping: start.number != submitted) }
         if start.number == submitted { failure = error }
-        // Its slot is for whoever waits, once there may be threads again.
+        // Its slot is for the next that waits, once there may be threads again.
         DispatchQueue.global().asyncAfter(deadline: .now() + Self.threadRetry) { [self] in
           runQueued(state.withLock { take(&$0) })
         }

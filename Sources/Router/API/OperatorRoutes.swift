@@ -39,7 +39,7 @@ struct OperatorRoutes {
     Int((MonotonicClock.nowNanoseconds - startedNanoseconds) / 1_000_000_000)
   }
 
-  /// Whoever comes may look, and needs to show nothing.
+  /// Anyone who comes may look, and needs to show nothing.
   private func isAdmin(_ request: Request) -> Bool {
     let credentials = AccessControl.Credentials(authorization: request.headers[.authorization])
     guard let grant = try? access.grant(for: credentials) else { return false }
@@ -71,7 +71,7 @@ struct OperatorRoutes {
 }
 
 extension DataPlane {
-  /// Without an engine there is nothing to hear; whoever listens already is kept.
+  /// Without an engine there is nothing to hear; anyone who listens already is kept.
   fileprivate var readiness: ReadinessReport {
     var reasons = isDraining ? [ClosingMessage.reason] : []
     if !link.status.connected { reasons.append(link.status.message ?? "no engine is connected") }

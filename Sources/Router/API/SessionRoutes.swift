@@ -137,8 +137,8 @@ struct SessionRoutes {
       let promise = plane.eventLoop.makePromise(of: SessionDetail.self)
       // Asking about a session does not make one.
       let session = plane.onLoop.store.sessions[id] ?? RoutedSession(id: id)
-      plane.onLoop.withQueue(of: session, for: client) { refusal in
-        if let refusal { promise.fail(refusal) } else { promise.succeed(SessionDetail(session)) }
+      plane.onLoop.withQueue(of: session, for: client) { requestError in
+        if let requestError { promise.fail(requestError) } else { promise.succeed(SessionDetail(session)) }
       }
       return promise.futureResult
     }.get()

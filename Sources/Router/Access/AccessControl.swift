@@ -4,7 +4,7 @@ package struct AccessControl: Sendable {
   package struct Credentials: Sendable {
     /// The header `Authorization`.
     package var authorization: String?
-    /// `ticket` of the query, at the doors that take tickets.
+    /// `ticket` of the query, at the endpoints that take tickets.
     package var ticket: String?
     /// Where the connection comes from: an IP address.
     package var address: String?

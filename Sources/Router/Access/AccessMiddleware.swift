@@ -24,7 +24,7 @@ struct AccessMiddleware: RouterMiddleware {
     return try await next(request, context)
   }
 
-  /// One request's worth of the client's budget. Whoever comes through the same proxy does not pay for it: the address
+  /// One request's worth of the client's budget. Anyone who comes through the same proxy does not pay for it: the address
   /// gets back what was taken before the token was known.
   private func waitForTokens(_ context: Context) async throws {
     let grant = context.grant
@@ -38,7 +38,7 @@ struct AccessMiddleware: RouterMiddleware {
       }
       if seconds > 0 { try await Task.sleep(for: .seconds(seconds)) }
     } catch {
-      // As at the door: who is refused would ask again at once, and what the address has does not hold it back.
+      // As for requests: who is refused would ask again at once, and what the address has does not hold it back.
       try await Task.sleep(for: .seconds(RouterLimits.requestWaitSeconds))
       throw error
     }
@@ -65,7 +65,7 @@ struct AccessMiddleware: RouterMiddleware {
     case nil:
       logger.error("the route \(request.method.rawValue) \(path) is refused: RouteAccess does not have it")
       throw RequestError(
-        .forbidden, "nobody may use \(request.method.rawValue) \(path)", hint: "the fault is ours")
+        .forbidden, "nobody may use \(request.method.rawValue) \(path)", hint: "the server's own fault")
     }
   }
 }

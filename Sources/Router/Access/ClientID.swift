@@ -25,7 +25,7 @@ package struct ClientID: Hashable, Sendable, CustomStringConvertible {
   /// What the Router does by itself: queues that advance, beds, music of signed deliveries.
   package static let router = ClientID("router")
 
-  /// Whether it is known by an address of this machine, as whoever comes through a proxy on it.
+  /// Whether it is known by an address of this machine, as one that comes through a proxy on it.
   var isLoopback: Bool {
     description.hasPrefix("address:127.") || description == "address:\(Self.network("::1"))"
   }

@@ -28,9 +28,9 @@ struct EndpointMiddleware: RouterMiddleware {
       response =
         request.method == .options ? Response(status: .noContent) : try await next(request, context)
     } catch {
-      let refusal = refusal(error, request, context)
-      if refusal.status == 401 { try await chargeUnauthorized(context) }
-      response = Response(refusal)
+      let requestError = requestError(error, request, context)
+      if requestError.status == 401 { try await chargeUnauthorized(context) }
+      response = Response(requestError)
     }
     response.headers[.xContentTypeOptions] = "nosniff"
     // NIO upgrades a connection's first request only: a client that keeps connections must not send its
@@ -47,7 +47,7 @@ struct EndpointMiddleware: RouterMiddleware {
       let seconds = try await budgets { budgets in try budgets.reserveRequest(from: address) }
       if seconds > 0 { try await Task.sleep(for: .seconds(seconds)) }
     } catch {
-      // Who is refused would ask again at once: a refusal comes no sooner than an answer would.
+      // Who is refused would ask again at once: the error comes no sooner than an answer would.
       try await Task.sleep(for: .seconds(RouterLimits.requestWaitSeconds))
       throw error
     }
@@ -76,9 +76,9 @@ struct EndpointMiddleware: RouterMiddleware {
     }
   }
 
-  private func refusal(_ error: any Error, _ request: Request, _ context: Context) -> RequestError {
+  private func requestError(_ error: any Error, _ request: Request, _ context: Context) -> RequestError {
     switch error {
-    case let refusal as RequestError: return refusal
+    case let requestError as RequestError: return requestError
     case let report as ErrorReport: return RequestError(report)
     case is CancellationError: return RequestError(.engineUnavailable, "the Router is stopping")
     case is NIOTooManyBytesError:
@@ -93,7 +93,7 @@ struct EndpointMiddleware: RouterMiddleware {
       logger.error(
         "\(request.method.rawValue) \(request.uri.path): \(error)",
         metadata: context.parameters.get("id").map { ["session": "\($0)"] })
-      return RequestError(.internal, "a fault of ours; the log has the rest")
+      return RequestError(.internal, "an internal error; the log has the rest")
     }
   }
 

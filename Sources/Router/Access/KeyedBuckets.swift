@@ -1,4 +1,4 @@
-/// Token buckets, one a key: whoever has used up theirs costs the others nothing.
+/// Token buckets, one a key: anyone who has used up theirs costs the others nothing.
 package struct KeyedBuckets<Key: Hashable & Sendable>: Sendable {
   private let rate: TokenBucket.Rate
   private let maximumCount: Int

@@ -1,7 +1,7 @@
 import JWTKit
 import WireProtocol
 
-/// Reads tokens: JSON Web Tokens (RFC 7519) signed by a key of ours, HS256 or EdDSA with Ed25519. Which
+/// Reads tokens: JSON Web Tokens (RFC 7519) signed by the Router's key, HS256 or EdDSA with Ed25519. Which
 /// algorithm is used is decided by the keys there are, never by the token alone: a public key is no HMAC
 /// secret here, and `none` is no algorithm.
 package struct TokenVerifier: Sendable {
@@ -31,7 +31,7 @@ package struct TokenVerifier: Sendable {
   ) throws(RequestError) -> Grant {
     let bytes = Array(token.utf8)
     guard bytes.count <= RouterLimits.maximumTokenByteCount else {
-      throw Self.refusal(
+      throw Self.requestError(
         "has \(bytes.count) bytes, at most \(RouterLimits.maximumTokenByteCount) are allowed")
     }
     try checkSignature(bytes)
@@ -39,7 +39,7 @@ package struct TokenVerifier: Sendable {
     do {
       claims = try parser.parse(bytes, as: TokenClaims.self).payload
     } catch {
-      throw Self.refusal(
+      throw Self.requestError(
         "has claims that cannot be read",
         hint: "exp and limits are numbers; session and scope are text or lists of text")
     }
@@ -50,16 +50,16 @@ package struct TokenVerifier: Sendable {
   private func checkSignature(_ token: [UInt8]) throws(RequestError) {
     guard let parsed = try? parser.parse(token, as: AnyClaims.self),
       let end = token.lastIndex(of: UInt8(ascii: "."))
-    else { throw Self.refusal("is no JSON Web Token", hint: "send it whole, as it was given") }
+    else { throw Self.requestError("is no JSON Web Token", hint: "send it whole, as it was given") }
     let name = parsed.header.alg ?? ""
     guard let algorithm = algorithms[name] else {
-      throw Self.refusal(
+      throw Self.requestError(
         "is signed with \(name.quoted), this Router takes \(algorithmNames)")
     }
     // An extension that must be understood (RFC 7515, 4.1.11), and we understand none.
-    guard parsed.header.fields["crit"] == nil else { throw Self.refusal("has critical extensions") }
+    guard parsed.header.fields["crit"] == nil else { throw Self.requestError("has critical extensions") }
     guard (try? algorithm.verify(parsed.signature, signs: token[..<end])) == true else {
-      throw Self.refusal(
+      throw Self.requestError(
         "has a signature that is not by this Router's key", hint: "use a token that was made with that key")
     }
   }
@@ -67,24 +67,24 @@ package struct TokenVerifier: Sendable {
   private static func grant(_ claims: TokenClaims, now: Int64) throws(RequestError) -> Grant {
     let expiry = try expiry(claims, now: now)
     if let begin = claims.notBefore, begin * 1_000 > Double(now) {
-      throw refusal("is not valid yet", hint: "wait until its nbf, or set the clock")
+      throw requestError("is not valid yet", hint: "wait until its nbf, or set the clock")
     }
     if let audience = claims.audience, !audience.list.contains(Self.audience) {
-      throw refusal("is meant for others: its aud is not \(Self.audience)")
+      throw requestError("is meant for others: its aud is not \(Self.audience)")
     }
     let words = claims.scopes.map {
       $0.isOneText ? $0.list[0].split(separator: " ").map(String.init) : $0.list
     }
     guard let scope = words?.compactMap(Scope.init).max() else {
-      throw refusal("has no scope of listen, control or admin")
+      throw requestError("has no scope of listen, control or admin")
     }
     let names = claims.sessions?.list ?? []
     guard (1...RouterLimits.maximumPatterns).contains(names.count) else {
-      throw refusal("names \(names.count) sessions, not 1 to \(RouterLimits.maximumPatterns)")
+      throw requestError("names \(names.count) sessions, not 1 to \(RouterLimits.maximumPatterns)")
     }
     let patterns = names.compactMap(SessionPattern.init)
     guard patterns.count == names.count else {
-      throw refusal(
+      throw requestError(
         "names a session that is no pattern",
         hint: "patterns have 1 to \(RouterLimits.maximumPatternByteCount) characters of A–Z a–z 0–9 . _ : - *"
       )
@@ -101,23 +101,26 @@ package struct TokenVerifier: Sendable {
     guard let claimed = claims.limits else { return usual }
     let range = RouterLimits.limitFactorRange
     guard let factor = Int(exactly: claimed), range.contains(factor) else {
-      throw refusal("has limits that are no whole number from \(range.lowerBound) to \(range.upperBound)")
+      throw requestError(
+        "has limits that are no whole number from \(range.lowerBound) to \(range.upperBound)")
     }
     return max(usual, factor)
   }
 
   private static func expiry(_ claims: TokenClaims, now: Int64) throws(RequestError) -> Int64 {
-    guard let seconds = claims.expiresAt else { throw refusal("never expires, and has to: it has no exp") }
+    guard let seconds = claims.expiresAt else {
+      throw requestError("never expires, and has to: it has no exp")
+    }
     // Past the year 9999, which is as good as never.
-    guard (0...253_402_300_799).contains(seconds) else { throw refusal("has an exp that is no time") }
+    guard (0...253_402_300_799).contains(seconds) else { throw requestError("has an exp that is no time") }
     let milliseconds = Int64(seconds * 1_000)
     guard milliseconds > now else {
-      throw refusal("expired \((now - milliseconds) / 1_000) s ago", hint: "use a new one")
+      throw requestError("expired \((now - milliseconds) / 1_000) s ago", hint: "use a new one")
     }
     return milliseconds
   }
 
-  private static func refusal(_ what: String, hint: String? = nil) -> RequestError {
+  private static func requestError(_ what: String, hint: String? = nil) -> RequestError {
     RequestError(.unauthorized, "the token \(what)", hint: hint ?? "get another one, see docs/permissions.md")
   }
 

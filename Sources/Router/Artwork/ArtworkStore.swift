@@ -22,7 +22,7 @@ actor ArtworkStore {
       limit: RouterLimits.maximumPicturesLoading, perClient: RouterLimits.picturesLoadingPerClient,
       waitingPerClient: RouterLimits.picturesWaitingPerClient),
     waitSeconds: RouterLimits.pictureWaitSeconds,
-    refusal: RequestError(
+    requestError: RequestError(
       .workersExhausted,
       "\(RouterLimits.picturesLoadingPerClient) pictures are being loaded for you, and others wait already",
       hint: "try again"))

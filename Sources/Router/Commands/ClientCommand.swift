@@ -24,9 +24,9 @@ package struct ClientCommand: Sendable, Equatable {
   ///
   /// - Parameters:
   ///   - json: one JSON object.
-  ///   - type: the command's type where the door gives it.
-  ///   - sessionID: the door's own session; an object that names another is refused.
-  ///   - entryID: the queue entry that the command is about, where the door gives it.
+  ///   - type: the command's type where the endpoint gives it.
+  ///   - sessionID: the endpoint's own session; an object that names another is refused.
+  ///   - entryID: the queue entry that the command is about, where the endpoint gives it.
   package static func decode(
     _ json: [UInt8], type: String? = nil, sessionID: SessionID, entryID: String? = nil
   ) throws(RequestError) -> ClientCommand {
@@ -48,8 +48,8 @@ package struct ClientCommand: Sendable, Equatable {
       let key = try fields.idempotencyKey.map { text in try IdempotencyKey(text) }
       let action = try action(type ?? fields.type, json, sessionID, entryID)
       return ClientCommand(requestID: fields.requestID, idempotencyKey: key, action)
-    } catch let refusal as RequestError {
-      throw RequestError(refusal.report, status: refusal.status, requestID: fields.requestID)
+    } catch let requestError as RequestError {
+      throw RequestError(requestError.report, status: requestError.status, requestID: fields.requestID)
     } catch let error as CommandError {
       throw RequestError(error.report, requestID: fields.requestID)
     } catch {

@@ -1,6 +1,6 @@
 import WireProtocol
 
-/// What can be asked of a session's queue, over every door (`docs/http-and-websocket.md`, "Queue").
+/// What can be asked of a session's queue, over every endpoint (`docs/http-and-websocket.md`, "Queue").
 package enum QueueCommand: Sendable, Equatable {
   case show(QueuePage)
   case history(limit: Int)
@@ -20,7 +20,7 @@ package enum QueueCommand: Sendable, Equatable {
 
   /// Reads the command of this type.
   ///
-  /// - Parameter entryID: the entry that it is about, where the door gives it and the JSON does not.
+  /// - Parameter entryID: the entry that it is about, where the endpoint gives it and the JSON does not.
   /// - Returns: nil where the type is none of the queue's.
   /// - Throws: what is wrong with the JSON.
   package static func decode(

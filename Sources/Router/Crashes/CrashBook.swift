@@ -2,7 +2,7 @@
 /// (`docs/decisions/0027-poisoned-tracks.md`). A value without a clock: `now` is monotonic, in milliseconds.
 ///
 /// A death makes suspects of the addresses that were being opened. They are tried one at a time, and only the one
-/// on trial is counted when the engine dies again. So whoever was opened beside a poisoned track waits a moment and
+/// on trial is counted when the engine dies again. So a track that was opened beside a poisoned one waits a moment and
 /// is never refused.
 package struct CrashBook: Sendable {
   package enum Verdict: Sendable, Equatable {
@@ -69,7 +69,7 @@ package struct CrashBook: Sendable {
     }
     guard let trial, trial.address != address else { return .send }
     if suspicion?.isSuspect == true { return .wait }
-    // Whoever is new lets the suspect open first, for a moment: if the engine dies in that, it is clear of what.
+    // A new address lets the suspect open first, for a moment: if the engine dies in that, it is clear of what.
     let isNew = tag.map { plays[$0]?.hasEverBegun != true } ?? true
     let isOpening = trial.endsMilliseconds == nil
     let mayWait = max(waited, now - trial.startedMilliseconds) < CrashLimits.precedenceMilliseconds
@@ -234,7 +234,7 @@ package struct CrashBook: Sendable {
     suspicion.weight = max(suspicion.weight + weight, least)
     suspicion.changedMilliseconds = now
     if suspicion.weight >= CrashLimits.maximumDeaths * Suspicion.death {
-      suspicion.refusedUntilMilliseconds = now + CrashLimits.refusalMilliseconds
+      suspicion.refusedUntilMilliseconds = now + CrashLimits.refusedMilliseconds
     }
     if suspicions[address] == nil, suspicions.count >= CrashLimits.maximumAddresses { forgetOldest() }
     suspicions[address] = suspicion

@@ -3,8 +3,8 @@ package enum CrashLimits {
   /// Deaths that an address may cost: the one that nobody could foresee, and the one that proves it.
   package static let maximumDeaths = 2
 
-  /// How long an address is refused: so that nobody's retries kill the engine, and a mended file comes back soon.
-  package static let refusalMilliseconds = 600_000
+  /// How long an address is refused: so that nobody's retries kill the engine, and a fixed file comes back soon.
+  package static let refusedMilliseconds = 600_000
 
   /// How long a suspicion is remembered. What kills comes again sooner; a machine short of memory does not for long.
   package static let forgettingMilliseconds = 3_600_000

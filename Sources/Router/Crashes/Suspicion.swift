@@ -50,11 +50,11 @@ package struct CrashRecord: Sendable, Equatable {
       refusedUntilMilliseconds: suspicion.refusedUntilMilliseconds.map { $0 + offset })
   }
 
-  /// A clock that was set meanwhile makes nothing older, and no refusal longer, than it can be.
+  /// A clock that was set meanwhile makes nothing older, and nothing refused for longer, than it can be.
   func suspicion(now: Int, unixMilliseconds: Int) -> Suspicion {
     let age = min(max(unixMilliseconds - changedMilliseconds, 0), CrashLimits.forgettingMilliseconds)
     let left = refusedUntilMilliseconds.map {
-      min(max($0 - unixMilliseconds, 0), CrashLimits.refusalMilliseconds)
+      min(max($0 - unixMilliseconds, 0), CrashLimits.refusedMilliseconds)
     }
     return Suspicion(
       weight: weight, isLate: isLate, passedTrials: passedTrials, changedMilliseconds: now - age,

@@ -26,7 +26,7 @@ extension DataPlane {
     guard link.isEstablished, let tag = request.tag else { return true }
     let now = Self.nowMilliseconds
     switch crashes.verdict(request.url, tag: tag, waited: now - (heldAt ?? now), now: now) {
-    case .refuse(let milliseconds): throw refusal(of: request.url, milliseconds)
+    case .refuse(let milliseconds): throw requestError(of: request.url, milliseconds)
     case .wait: return false
     case .send:
       crashes.plan(tag, request.url, now: now)
@@ -38,18 +38,18 @@ extension DataPlane {
   /// For what is asked of the engine without a tag.
   func checkIsNotRefused(_ address: String) throws(RequestError) {
     if case .refuse(let milliseconds) = crashes.verdict(address, now: Self.nowMilliseconds) {
-      throw refusal(of: address, milliseconds)
+      throw requestError(of: address, milliseconds)
     }
   }
 
-  private func refusal(of address: String, _ milliseconds: Int) -> RequestError {
+  private func requestError(of address: String, _ milliseconds: Int) -> RequestError {
     let seconds = (milliseconds + 999) / 1_000
     return RequestError(
       ErrorReport(
         .sourceCrashesEngine,
         "the engine died \(CrashLimits.maximumDeaths) times while \(address) was opened or played; "
           + "it is refused for another \(seconds) s",
-        hint: "play something else; whoever runs the server finds the address in the Router's log",
+        hint: "play something else; the server's operator finds the address in the Router's log",
         stage: .decode))
   }
 
@@ -163,7 +163,7 @@ extension DataPlane {
   /// The connection is lost.
   func engineIsLost() {
     retainLivePlays()
-    link.hasSaidFarewell ? crashes.engineStopped() : crashes.engineIsLost()
+    link.hasSaidWhy ? crashes.engineStopped() : crashes.engineIsLost()
     noteCrashes()
   }
 
@@ -179,7 +179,7 @@ extension DataPlane {
     for address in blamed.prefix(CrashLimits.maximumLoggedAddresses) {
       if case .refuse = crashes.verdict(address, now: Self.nowMilliseconds) {
         logger.error(
-          "the engine has died of \(address): it is refused for \(CrashLimits.refusalMilliseconds / 1_000) s")
+          "the engine has died of \(address): it is refused for \(CrashLimits.refusedMilliseconds / 1_000) s")
       } else {
         logger.warning("the engine may have died of \(address): it is tried by itself")
       }

@@ -48,7 +48,7 @@ extension DataPlane: EngineLinkDelegate {
     if case .status(let snapshot) = event.body, event.requestID == nil, isListing(id) {
       return adopt(snapshot)
     }
-    // A refusal says nothing about what the session plays.
+    // An error says nothing about what the session plays.
     if case .error = event.body {} else { unconfirmed.remove(id) }
     let session = store.known(id)
     let isForAll = concernsAll(event, session, requester)
@@ -183,7 +183,7 @@ extension EngineEvent.Body {
     }
   }
 
-  /// Whether all who listen are told, whoever asked.
+  /// Whether all who listen are told, no matter who asked.
   fileprivate var isNews: Bool {
     switch self {
     case .error, .status: false

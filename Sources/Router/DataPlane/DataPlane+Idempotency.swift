@@ -1,15 +1,15 @@
 import WireProtocol
 
-/// Where commands come in from every door.
+/// Where commands come in from every endpoint.
 extension DataPlane {
   /// Does what is asked, once for each idempotency key.
   func performOnce(_ command: ClientCommand, for requester: Requester) throws(RequestError) {
     guard let session = sessionToRead(for: command) else {
       return try performNow(command, for: requester)
     }
-    withQueue(of: session, for: requester.client) { [self] refusal in
+    withQueue(of: session, for: requester.client) { [self] requestError in
       do throws(RequestError) {
-        if let refusal { throw refusal }
+        if let requestError { throw requestError }
         try performNow(command, for: requester)
       } catch {
         requester.refuse(error.report, sessionID: session.id)

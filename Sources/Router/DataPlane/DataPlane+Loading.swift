@@ -76,14 +76,14 @@ extension DataPlane {
       // Others may have been read at the same time.
       try? requireMemory(for: 0, in: session, orElse: .overloaded)
     case .failure(let error):
-      let refusal = RequestError(
+      let requestError = RequestError(
         .storageFailed, "the queue of the session \(session.id) cannot be read: \(error)",
         hint: "the disk of the Router's state needs its operator")
-      logger.error("\(refusal.report.message)", metadata: ["session": "\(session.id)"])
+      logger.error("\(requestError.report.message)", metadata: ["session": "\(session.id)"])
       // What the engine has said waits for the disk.
       let own = steps.filter { $0.client == nil }
       session.deferred = own.isEmpty ? nil : own
-      for step in steps where step.client != nil { step.run(refusal) }
+      for step in steps where step.client != nil { step.run(requestError) }
       guard !own.isEmpty else { return }
       eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(RouterLimits.retryMilliseconds)) { [self] in
         readAgain(session)

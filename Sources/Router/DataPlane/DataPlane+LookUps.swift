@@ -48,11 +48,11 @@ extension DataPlane {
       orWait: ClientLookUps.Waiting(
         start: start,
         refuse: { [budgets] in
-          let refusal = budgets.refusal(
+          let requestError = budgets.requestError(
             .lookUps, client,
             "\(most) listings or resolves of this client were under way for \(RouterLimits.lookUpWaitSeconds) s"
           )
-          answered(EngineEvent(.error(refusal.report)))
+          answered(EngineEvent(.error(requestError.report)))
         }, deadline: .now() + .seconds(RouterLimits.lookUpWaitSeconds)))
     if mayStart { start() }
   }

@@ -62,9 +62,9 @@ extension DataPlane {
     _ tracks: [QueuedTrack], at place: TrackQueue.Place, in id: SessionID, for requester: Requester
   ) throws(RequestError) {
     let session = try store.session(id, for: requester.client, limitFactor: requester.limitFactor)
-    withQueue(of: session, for: requester.client) { [self] refusal in
+    withQueue(of: session, for: requester.client) { [self] requestError in
       do throws(RequestError) {
-        if let refusal { throw refusal }
+        if let requestError { throw requestError }
         try change(.add(tracks, at: place), id, for: requester)
       } catch {
         requester.refuse(error.report, sessionID: id)

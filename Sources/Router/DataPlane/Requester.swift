@@ -124,7 +124,7 @@ extension RouterStatistics {
     case .success(.event(let event)):
       if case .error(let report) = event.body { countCommand(report.code) } else { countCommand(nil) }
     case .success: countCommand(nil)
-    case .failure(let refusal as RequestError): countCommand(refusal.report.code)
+    case .failure(let requestError as RequestError): countCommand(requestError.report.code)
     case .failure: countCommand(.internal)
     }
   }

@@ -10,7 +10,7 @@ import Synchronization
 import WireProtocol
 
 /// Debug mode: one session's sound on standard output as endless Ogg Opus, for `| ffplay -`. It hears the engine
-/// beside whatever Router serves it, opens no door, keeps no queue, and commands nothing.
+/// beside whatever Router serves it, listens on no port, keeps no queue, and commands nothing.
 package struct StandardOutputListener: Service {
   private let sessionID: SessionID
   private let configuration: RouterConfiguration
@@ -124,7 +124,7 @@ private final class SessionEar: EngineLinkDelegate {
     }
   }
 
-  // MARK: What the engine says, for whoever reads standard error
+  // MARK: What the engine says, for anyone who reads standard error
 
   func engineConnected(_ hello: Hello) {
     let session = hello.sessions.first { $0.sessionID == sessionID }

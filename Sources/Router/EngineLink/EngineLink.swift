@@ -37,7 +37,7 @@ final class EngineLink {
   private unowned let delegate: any EngineLinkDelegate
   private var state = State.idle
   /// What the engine has said before it closes.
-  private var farewell: String?
+  private var closeReason: String?
   private var backoff = ReconnectBackoff()
   private(set) var status = EngineStatus.away("no engine has been connected yet")
 
@@ -55,7 +55,7 @@ final class EngineLink {
   }
 
   /// Whether the engine has said that it stops.
-  var hasSaidFarewell: Bool { farewell != nil }
+  var hasSaidWhy: Bool { closeReason != nil }
 
   /// hello has come, in our protocol version.
   var isEstablished: Bool {
@@ -129,7 +129,7 @@ final class EngineLink {
   private func opened(_ channel: any Channel) {
     guard case .connecting = state else { return }
     state = .greeting(channel)
-    farewell = nil
+    closeReason = nil
     eventLoop.assumeIsolated().scheduleTask(in: .seconds(RouterLimits.helloSeconds)) { [weak self] in
       guard let self, case .greeting(let waiting) = state, waiting === channel else { return }
       let waited = RouterLimits.helloSeconds
@@ -146,7 +146,7 @@ final class EngineLink {
     do {
       let event = try EngineEvent.decode(json)
       if case .error(let report) = event.body, event.sessionID == nil, report.code == .engineUnavailable {
-        farewell = report.message
+        closeReason = report.message
       }
       delegate.engineReported(event)
     } catch {
@@ -184,7 +184,7 @@ final class EngineLink {
   func closed(_ reason: String, on channel: any Channel) {
     // What an earlier connection still says is no news of this one.
     guard self.channel === channel else { return }
-    wentAway(farewell ?? reason, retryMilliseconds: nil)
+    wentAway(closeReason ?? reason, retryMilliseconds: nil)
     channel.close(promise: nil)
   }
 

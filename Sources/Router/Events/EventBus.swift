@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Hands events to whoever has subscribed to their topic, within the process. Publishing never waits: each subscriber
+/// Hands events to the subscribers of their topic, within the process. Publishing never waits: each subscriber
 /// has a buffer of its own, and one that is slow loses its own oldest events.
 package final class EventBus: Sendable {
   private struct State {
@@ -33,7 +33,7 @@ package final class EventBus: Sendable {
 
   package init() {}
 
-  /// Events of some topics, the oldest first. Whoever iterates no longer is forgotten.
+  /// Events of some topics, the oldest first. A subscriber that iterates no longer is forgotten.
   ///
   /// - Parameters:
   ///   - subscriber: for the count of what was lost.

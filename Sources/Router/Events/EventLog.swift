@@ -210,7 +210,7 @@ package struct EventLog: Sendable {
       lastPlayed: row["last_played"], lastEventMilliseconds: row["last_event_ms"])
   }
 
-  /// What GitHub has told of once is GitHub's, whoever tried it out before.
+  /// What GitHub has told of once is GitHub's, no matter who tried it out before.
   private static func write(_ repository: Repository, by tester: Grant?, _ database: Database) throws {
     let creator = (tester?.client ?? .router).description
     try database.run(

@@ -31,7 +31,7 @@ package final class DeliveryLimiter: Sendable {
   ) throws(RequestError) {
     let wait = repositories.withLock { $0.take(repository, now: now) }
     guard wait > 0 else { return }
-    throw Self.refusal(
+    throw Self.requestError(
       "the repository \(repository) has sent over \(burst) deliveries at once, and over \(perSecond) a second",
       hint: "send this one again later: it is not counted as delivered", wait)
   }
@@ -44,15 +44,15 @@ package final class DeliveryLimiter: Sendable {
     let factor = grant.limitFactor
     let wait = clients.withLock { $0.take(grant.client, factor: factor, now: now) }
     guard wait > 0 else { return }
-    throw Self.refusal(
+    throw Self.requestError(
       "you have sent over \(RouterLimits.testEventBurst * factor) test events at once, and over "
         + "\(RouterLimits.testEventsPerSecond * Double(factor)) a second",
       hint: "send this one again later", wait)
   }
 
-  private static func refusal(_ message: String, hint: String, _ waitSeconds: Double) -> RequestError {
-    var refusal = RequestError(.rateLimited, message, hint: hint)
-    refusal.retryAfterSeconds = Int(waitSeconds.rounded(.up))
-    return refusal
+  private static func requestError(_ message: String, hint: String, _ waitSeconds: Double) -> RequestError {
+    var requestError = RequestError(.rateLimited, message, hint: hint)
+    requestError.retryAfterSeconds = Int(waitSeconds.rounded(.up))
+    return requestError
   }
 }

@@ -31,10 +31,10 @@ package struct GitHubPayload {
         sender: envelope.sender ?? nobody, title: "", receivedMilliseconds: receivedMilliseconds)
       subject.describe(&event)
       return event.bounded()
-    } catch let refusal as RequestError {
-      throw refusal
+    } catch let requestError as RequestError {
+      throw requestError
     } catch {
-      throw refusal(error)
+      throw requestError(error)
     }
   }
 
@@ -77,7 +77,7 @@ package struct GitHubPayload {
 
   // MARK: What is wrong
 
-  private static func refusal(_ error: any Error) -> RequestError {
+  private static func requestError(_ error: any Error) -> RequestError {
     switch error {
     case let report as ErrorReport:
       return RequestError(report, status: report.code == .invalidJSON ? nil : 422)

@@ -120,8 +120,8 @@ struct WebhookReceiver: Sendable {
   private func append(_ event: RepositoryEvent, _ tester: Grant?) async throws -> EventLog.Appended {
     do {
       return try await log.append(event, testOf: tester)
-    } catch let refusal as RequestError {
-      throw refusal
+    } catch let requestError as RequestError {
+      throw requestError
     } catch is CancellationError {
       throw CancellationError()
     } catch {

@@ -41,7 +41,7 @@ struct WebhookRoutes {
       let answer = try await answer(to: request, from: context.channel.remoteAddress?.ipAddress, read)
       return Response.json(JSON.encode(AnswerBody(answer)), status: answer == .pong ? .ok : .accepted)
     } catch {
-      // What is still on its way is not read for ever.
+      // What is still on its way is not read forever.
       context.channel.close(after: .seconds(RouterLimits.webhookDrainSeconds))
       throw error
     }
@@ -58,9 +58,9 @@ struct WebhookRoutes {
     let take: Take
     do {
       take = try read(secret)
-    } catch let refusal as RequestError {
-      receiver.statistics.countDelivery(nil, refusal.report.code.rawValue)
-      throw refusal
+    } catch let requestError as RequestError {
+      receiver.statistics.countDelivery(nil, requestError.report.code.rawValue)
+      throw requestError
     }
     let deadline = ContinuousClock.now + .seconds(RouterLimits.webhookAnswerSeconds)
     let body = try await self.read(request, from: ClientID(subject: nil, address: address), until: deadline)
@@ -72,9 +72,9 @@ struct WebhookRoutes {
   ) async throws -> WebhookBodies.Body {
     do {
       return try await bodies.read(request, from: address, until: deadline)
-    } catch let refusal as RequestError where refusal.report.code != .lineTooLong {
+    } catch let requestError as RequestError where requestError.report.code != .lineTooLong {
       receiver.statistics.countCutBody()
-      throw refusal
+      throw requestError
     }
   }
 

@@ -6,7 +6,7 @@ package struct WebhookSecret: Sendable {
 
   private let key: SymmetricKey
 
-  /// - Parameter source: where the text is from, for the one who has to mend it. The text itself is never shown.
+  /// - Parameter source: where the text is from, for the one who has to fix it. The text itself is never shown.
   package init(_ text: String, from source: String) throws(KeyFile.Problem) {
     let count = text.utf8.count
     guard count >= RouterLimits.minimumWebhookSecretByteCount else {

@@ -6,7 +6,7 @@ import WireProtocol
   import Foundation
 #endif
 
-/// JSON as every door writes it. Control plane only.
+/// JSON as every endpoint writes it. Control plane only.
 enum JSON {
   static func encode(_ value: some Encodable) -> [UInt8] {
     let encoder = JSONEncoder()

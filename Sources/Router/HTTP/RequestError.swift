@@ -1,6 +1,6 @@
 import WireProtocol
 
-/// Something a client asked for and does not get: the same error object on every door, and the status
+/// Something a client asked for and does not get: the same error object on every endpoint, and the status
 /// it has over HTTP.
 package struct RequestError: Error, Sendable, Equatable {
   package var report: ErrorReport

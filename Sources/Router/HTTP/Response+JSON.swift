@@ -9,10 +9,10 @@ extension Response {
       body: .init(byteBuffer: ByteBuffer(bytes: bytes)))
   }
 
-  init(_ refusal: RequestError) {
-    self = .json(JSON.encode(refusal.report), status: HTTPResponse.Status(code: refusal.status))
+  init(_ requestError: RequestError) {
+    self = .json(JSON.encode(requestError.report), status: HTTPResponse.Status(code: requestError.status))
     let usual = status == .serviceUnavailable ? RouterLimits.retryAfterSeconds : nil
-    headers[.retryAfter] = (refusal.retryAfterSeconds ?? usual).map { String($0) }
+    headers[.retryAfter] = (requestError.retryAfterSeconds ?? usual).map { String($0) }
     // RFC 6750, 3.
     if status == .unauthorized { headers[.wwwAuthenticate] = "Bearer" }
     // RFC 9110, 15.5.22.

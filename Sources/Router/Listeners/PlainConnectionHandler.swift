@@ -70,7 +70,7 @@ final class PlainConnectionHandler: ChannelDuplexHandler {
     guard state != .waiting else { return }
     // A WebSocket turns reading on and off, which asks behind this handler.
     if state == .admitted, !isReadRequested { countUnasked(unwrapInboundIn(data).readableBytes) }
-    // Before it is handed on: whoever takes it may ask for more at once.
+    // Before it is handed on: anyone who takes it may ask for more at once.
     isReadRequested = false
     if !isCut { context.fireChannelRead(data) }
   }
@@ -87,7 +87,7 @@ final class PlainConnectionHandler: ChannelDuplexHandler {
     guard event is ConnectionListens else {
       return context.triggerUserOutboundEvent(event, promise: promise)
     }
-    // Whoever listens has a rule of its own for who does not.
+    // Anyone who listens has a rule of its own for who does not.
     context.channel.endUntaken(afterSeconds: 0)
     leave()
     promise?.succeed()

@@ -11,7 +11,7 @@ import ServiceSupport
 
 /// A client's connection: WebSocket where that is asked for and allowed, and otherwise HTTP exactly as
 /// Hummingbird's `HTTP1Channel` serves it. A refused upgrade goes on as a plain request, so that the
-/// routes answer it with the status and the error object every other door has.
+/// routes answer it with the status and the error object every other endpoint has.
 struct RouterChildChannel: ServerChildChannel, HTTPChannelHandler {
   typealias HTTPValue = NIOAsyncChannel<HTTPRequestPart, HTTPResponsePart>
 
@@ -181,7 +181,7 @@ struct RouterChildChannel: ServerChildChannel, HTTPChannelHandler {
 
 extension Channel {
   /// Has the kernel keep little beyond what is on its way (`TCP_NOTSENT_LOWAT`, tcp(7)), so that a slow
-  /// listener's loss is ours to see. A socket without the option is served all the same.
+  /// listener's loss is the Router's to see. A socket without the option is served all the same.
   func limitKernelUnsent() {
     let option = ChannelOptions.Types.SocketOption(level: .tcp, name: NIOBSDSocket.Option(rawValue: 25))
     try? syncOptions?.setOption(option, value: RouterLimits.kernelUnsentByteCount)

@@ -1,6 +1,6 @@
 import WireProtocol
 
-/// The note that a repository's music begins from and comes home to: the repository's own for ever, since it comes from
+/// The note that a repository's music begins from and comes home to: the repository's own forever, since it comes from
 /// its ID alone.
 package struct Key: Equatable, Sendable {
   /// Semitones above C.

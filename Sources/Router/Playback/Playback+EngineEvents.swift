@@ -70,7 +70,7 @@ extension Playback {
     reported.positionMilliseconds = request.startMilliseconds
   }
 
-  /// The play of that tag, where it is one of ours.
+  /// The play of that tag, where this Router asked for it.
   private func play(named tag: String?) -> PlayRequest? {
     guard let tag else { return nil }
     let plays = [plan.starting?.request, plan.prepared?.request, plan.deferredPlay, beganWith]
@@ -138,7 +138,7 @@ extension Playback {
       if let entry = starting.entry { return changeQueue { $0.nowPlays(entry) } }
       return enterIfMissing(tag, url)
     }
-    // What was asked for before: ours follows. A client's own may yet be refused.
+    // What was asked for before: the play on its way follows. A client's own may yet be refused.
     if let starting = plan.starting, starting.entry == nil { return }
     if let tag, plan.overtakenTags.contains(tag) {
       plan.isAwaitingPrepared = false
@@ -226,7 +226,7 @@ extension Playback {
     }
   }
 
-  /// A play of ours was refused. What the engine has no room for now is asked for again; anything else will
+  /// A play that the queue wanted was refused. What the engine has no room for now is asked for again; anything else will
   /// not become better.
   private mutating func playRefused(
     _ request: PlayRequest, _ report: ErrorReport, _ context: inout Context

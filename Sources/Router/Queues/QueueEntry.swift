@@ -8,7 +8,7 @@ package struct QueuedTrack: Codable, Sendable, Equatable {
   package var durationMilliseconds: Int?
   /// A picture: an http(s) URL, or `/artwork?url=…`.
   package var artwork: String?
-  /// Whoever wanted it, in the client's words: a name or an ID.
+  /// Who wanted it, in the client's words: a name or an ID.
   package var requestedBy: String?
 
   enum CodingKeys: String, CodingKey {

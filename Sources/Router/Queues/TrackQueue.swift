@@ -29,7 +29,7 @@ package struct TrackQueue: Sendable, Equatable {
     case dealt([String])
     case left(id: String)
     case leftAll
-    /// `number` counts up for ever: the newest of the history has the highest.
+    /// `number` counts up forever: the newest of the history has the highest.
     case played(QueueEntry, number: Int)
     case forgotten(number: Int)
   }
@@ -285,7 +285,7 @@ package struct TrackQueue: Sendable, Equatable {
       historyByteCount -= history.removeFirst().byteCount
       changes.append(.forgotten(number: lastPlayedNumber - history.count))
     }
-    // One that cannot be played would come round for ever.
+    // One that cannot be played would come round forever.
     if loop == .queue, departure != .failed { insert([left], at: waiting.count) }
   }
 }

@@ -32,7 +32,7 @@ actor ReplayService {
     FairPermits(
       limit: RouterLimits.maximumReplays, perClient: RouterLimits.replaysPerClient,
       waitingPerClient: RouterLimits.replaysWaitingPerClient),
-    waitSeconds: RouterLimits.replayWaitSeconds, refusal: tooMany)
+    waitSeconds: RouterLimits.replayWaitSeconds, requestError: tooMany)
   private var running: [Key: (source: Source, task: Task<ByteBuffer, any Error>)] = [:]
   /// The one used last at the end.
   private var kept: [Kept] = []
@@ -71,12 +71,12 @@ actor ReplayService {
   }
 
   private static var tooMany: RequestError {
-    var refusal = RequestError(
+    var requestError = RequestError(
       .rateLimited,
       "replays are being made: \(RouterLimits.maximumReplays) in all and \(RouterLimits.replaysPerClient) of yours",
       hint: "ask again when you have had the one before")
-    refusal.retryAfterSeconds = Int(RouterLimits.replayWaitSeconds)
-    return refusal
+    requestError.retryAfterSeconds = Int(RouterLimits.replayWaitSeconds)
+    return requestError
   }
 
   // MARK: What is known

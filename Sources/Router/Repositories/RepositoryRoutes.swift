@@ -56,7 +56,7 @@ struct RepositoryRoutes {
     }
   }
 
-  /// A source's name is its repositories': whoever may not hear all of them is told of no other.
+  /// A source's name is its repositories': anyone who may not hear all of them is told of no other.
   private func polling(of own: [EventLog.Repository], for grant: Grant) -> [PolledSourceView] {
     parts.poller.views.filter { view in
       grant.sessions.contains(.all) || own.contains { view.source.covers($0.name) }

@@ -123,7 +123,7 @@ enum StateRows {
       ])
   }
 
-  /// A session whose name cannot be read is none of ours.
+  /// A session whose name cannot be read is not from this Router.
   static func record(_ row: Row, _ unreadable: inout [Unreadable]) -> SessionRecord? {
     guard let id = try? SessionID(row["session_id"] as String) else { return nil }
     func value<Value: Decodable>(_ column: String) -> Value? {

@@ -157,7 +157,7 @@ package final class StateStore: Sendable {
     try database.close()
   }
 
-  /// A file that was deleted can be written for ever, and is read by nobody.
+  /// A file that was deleted can be written forever, and is read by nobody.
   private static func checkPlace(of path: String, _ opened: UInt64?) throws(GoneError) {
     guard fileNumber(of: path) == opened else {
       throw GoneError(description: "\(path) was deleted or replaced; put it back, or start the Router anew")

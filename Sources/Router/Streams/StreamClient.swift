@@ -33,7 +33,7 @@ final class StreamClient {
   /// Whom it is accounted to.
   var account: ClientID { request.grant.client }
 
-  /// Ends it at once. What waits for a client that takes nothing is memory of ours.
+  /// Ends it at once. What waits for a client that takes nothing is memory of the Router.
   func cut() {
     guard !isEnding else { return }
     isEnding = true
@@ -45,8 +45,8 @@ final class StreamClient {
   func end(_ reason: String, reconnect: Bool = true) {
     guard !isEnding else { return }
     isEnding = true
-    let farewell = StreamFarewell(reason: reason, reconnect: reconnect)
-    outlet.sendLast(StreamFrame.make(id: lastEventID, StreamMessage("disconnected", farewell)))
+    let closeReason = StreamClosing(reason: reason, reconnect: reconnect)
+    outlet.sendLast(StreamFrame.make(id: lastEventID, StreamMessage("disconnected", closeReason)))
     let (channel, finished) = (channel, finished)
     if let drained = outlet.whenDrained() {
       drained.assumeIsolated().whenComplete { _ in finished.succeed() }

@@ -43,7 +43,7 @@ struct StreamError: Encodable {
 }
 
 /// Last, before the connection is closed.
-struct StreamFarewell: Encodable {
+struct StreamClosing: Encodable {
   var reason: String
   /// Whether it makes sense to come back.
   var reconnect: Bool

@@ -81,8 +81,8 @@ actor StreamPieces {
       let piece = try await task.value
       keep(piece, key)
       return (.success(piece), running == nil)
-    } catch let refusal as RequestError {
-      return (.failure(refusal.report), running == nil)
+    } catch let requestError as RequestError {
+      return (.failure(requestError.report), running == nil)
     } catch {
       return (.failure(ErrorReport(.internal, "the piece could not be rendered: \(error)")), running == nil)
     }

@@ -32,7 +32,7 @@ struct StreamRequest: Sendable {
     guard let text = request.headers[.lastEventID], !text.isEmpty else { return asked }
     guard let number = Int(text), number >= 0 else {
       throw RequestError(
-        .invalidCommand, "Last-Event-ID is \(text.quoted), which no message of ours had")
+        .invalidCommand, "Last-Event-ID is \(text.quoted), which no message of this Router had")
     }
     return number
   }

@@ -8,7 +8,7 @@ public struct ConfigurationOptions: ParsableArguments {
       valueName: "file"))
   public var config: String?
 
-  @Flag(help: "Print every setting, its value and whence it comes, and end.")
+  @Flag(help: "Print every setting, its value and where it comes from, and end.")
   public var printConfig = false
 
   public init() {}

@@ -4,7 +4,7 @@ extension SettingsInForce {
     entries.first { $0.setting.name == name }?.values.first
   }
 
-  /// For people: a line a setting with its value and whence it comes. Secrets are masked.
+  /// For people: a line a setting with its value and where it comes from. Secrets are masked.
   public var table: String {
     let rows = [["SETTING", "VALUE", "FROM"]] + entries.map(Self.row)
     let widths = [0, 1].map { column in rows.map { $0[column].count }.max() ?? 0 }

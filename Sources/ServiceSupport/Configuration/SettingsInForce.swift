@@ -1,7 +1,7 @@
 import Configuration
 import Synchronization
 
-/// Every setting with its value and whence it came: the command line before the environment before the file
+/// Every setting with its value and where it came from: the command line before the environment before the file
 /// before the default.
 public struct SettingsInForce: Sendable {
   public enum Source: Sendable, Equatable, CustomStringConvertible {

@@ -63,7 +63,7 @@ public struct Score: Codable, Hashable, Sendable {
     public var chorus: Double
     /// Where its low-pass begins, in hertz: 40 to 20,000; nil for the instrument's own.
     public var cutoffHertz: Double?
-    /// Its notes begin anew after this many samples, for ever; nil for once. In endless scores only.
+    /// Its notes begin anew after this many samples, without end; nil for once. In endless scores only.
     public var loop: Int?
 
     public init(

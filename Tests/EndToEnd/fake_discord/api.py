@@ -17,7 +17,7 @@ _OPEN = (f"{PREFIX}/interactions/", f"{PREFIX}/webhooks/")
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-class Refusal(Exception):
+class RequestError(Exception):
     """An answer with an error. `broken` says which rule the bot broke, if it did."""
 
     def __init__(self, status: int, code: int, message: str, broken: str | None = None) -> None:
@@ -27,13 +27,13 @@ class Refusal(Exception):
         self.broken = broken
 
 
-def not_found(code: int, what: str) -> Refusal:
-    return Refusal(404, code, f"Unknown {what}")
+def not_found(code: int, what: str) -> RequestError:
+    return RequestError(404, code, f"Unknown {what}")
 
 
-def invalid(broken: list[str]) -> Refusal:
+def invalid(broken: list[str]) -> RequestError:
     """The answer to a form that breaks rules."""
-    return Refusal(400, 50035, "Invalid Form Body", "; ".join(broken))
+    return RequestError(400, 50035, "Invalid Form Body", "; ".join(broken))
 
 
 async def body_of(request: web.Request) -> Any:
@@ -70,10 +70,10 @@ class Api:
             if not request.path.startswith(_OPEN):
                 self._authorize(request)
             return await handler(request)
-        except Refusal as refusal:
-            if refusal.broken:
-                self._fake.violations.record(f"{name}: {refusal.broken}")
-            return json_answer({"code": refusal.code, "message": refusal.message}, status=refusal.status)
+        except RequestError as request_error:
+            if request_error.broken:
+                self._fake.violations.record(f"{name}: {request_error.broken}")
+            return json_answer({"code": request_error.code, "message": request_error.message}, status=request_error.status)
         except web.HTTPException as unknown:
             self._fake.violations.record(f"{name}: the fake does not know this address")
             return json_answer({"code": 0, "message": f"{unknown.status}: {unknown.reason}"}, status=404)
@@ -85,7 +85,7 @@ class Api:
 
     def _authorize(self, request: web.Request) -> None:
         if request.headers.get("Authorization") != f"Bot {self._fake.token}":
-            raise Refusal(401, 0, "401: Unauthorized")
+            raise RequestError(401, 0, "401: Unauthorized")
 
     def _account_routes(self) -> list[web.RouteDef]:
         return [

@@ -8,7 +8,7 @@ from inbox import PATIENCE_SECONDS
 
 
 class Bell:
-    """Rung at every change; whoever waits then looks whether what it waits for is there."""
+    """Rung at every change; anyone who waits then looks whether what it waits for is there."""
 
     def __init__(self) -> None:
         self._waiters: set[asyncio.Event] = set()

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-from .api import Refusal, body_of, invalid, json_answer, not_found
+from .api import RequestError, body_of, invalid, json_answer, not_found
 from .command_rules import broken_choice_rules
 from .guilds import Payload
 from .interaction_payloads import AUTOCOMPLETE, COMPONENT
@@ -44,9 +44,9 @@ class InteractionAnswers:
         interaction = self._interaction(request)
         reply, kind = interaction.reply, body["type"]
         if reply.kind is not None:
-            raise Refusal(400, 40060, "Interaction has already been acknowledged.", f"answered {reply} twice")
+            raise RequestError(400, 40060, "Interaction has already been acknowledged.", f"answered {reply} twice")
         if reply.age_seconds > ANSWER_LIMIT_SECONDS:
-            raise Refusal(404, 10062, "Unknown interaction", f"answered {reply} after {reply.age_seconds:.1f} s")
+            raise RequestError(404, 10062, "Unknown interaction", f"answered {reply} after {reply.age_seconds:.1f} s")
         self._check_kind(interaction, kind)
         self._take(interaction, kind, body.get("data") or {})
         reply.seconds, reply.kind = reply.age_seconds, KINDS[kind]
@@ -98,7 +98,7 @@ class InteractionAnswers:
     def _acknowledged(self, request: web.Request) -> Interaction:
         interaction = self._interaction(request)
         if interaction.reply.kind is None:
-            raise Refusal(404, 10015, "Unknown Webhook", f"went on before the first answer: {interaction.reply}")
+            raise RequestError(404, 10015, "Unknown Webhook", f"went on before the first answer: {interaction.reply}")
         return interaction
 
     def _message(self, request: web.Request) -> Message:

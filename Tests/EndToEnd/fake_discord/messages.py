@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-from .api import Refusal, body_of, invalid, json_answer, not_found
+from .api import RequestError, body_of, invalid, json_answer, not_found
 from .guilds import Channel, Payload, Permission, User
 from .message_rules import broken_message_rules, embed_texts, every_component
 from .snowflakes import snowflake
@@ -80,7 +80,7 @@ class Message:
         raise AssertionError(f"the message has no component {name!r}: {self.components}")
 
     def change(self, body: Payload) -> None:
-        """Sets what the body names; raises Refusal if the message would break a rule."""
+        """Sets what the body names; raises RequestError if the message would break a rule."""
         changed = self.fields | {name: body[name] for name in _FIELDS if name in body}
         changed = {
             name: value if value is not None else "" if name == "content" else [] for name, value in changed.items()
@@ -158,7 +158,7 @@ class Messages:
         guild = self._fake.guilds[channel.guild_id]
         needed = Permission.VIEW_CHANNEL | Permission.SEND_MESSAGES
         if guild.permissions(guild.bot, channel) & needed != needed:
-            raise Refusal(403, 50013, "Missing Permissions")
+            raise RequestError(403, 50013, "Missing Permissions")
         message = Message(channel, self._fake.bot)
         message.change(await body_of(request))
         return json_answer(self.add(message).payload())

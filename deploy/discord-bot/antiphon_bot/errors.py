@@ -28,7 +28,7 @@ _HINTS = {
 }
 
 
-class Refusal(Exception):
+class RequestError(Exception):
     """What the bot refuses itself; its text is for people."""
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from antiphon_client import Session
 
-from .errors import Refusal
+from .errors import RequestError
 
 #: Of a playlist; the most that the engine finds at once.
 MAX_TRACKS = 50
@@ -18,12 +18,12 @@ MAX_ARTWORK_CHARACTERS = 1_000
 
 
 async def find(session: Session, query: str, requested_by: str) -> list[dict[str, Any]]:
-    """The tracks of a link or a file, of words the best hit. Raises AntiphonError, Refusal where nothing is found."""
+    """The tracks of a link or a file, of words the best hit. Raises AntiphonError, RequestError where nothing is found."""
     is_address = query.startswith(("http://", "https://", "media:"))
     found = await session.resolve(query, limit=MAX_TRACKS if is_address else 1)
     tracks = [track_of(entry, requested_by) for entry in found["entries"]]
     if not tracks:
-        raise Refusal("Nothing was found. Try other words.")
+        raise RequestError("Nothing was found. Try other words.")
     return tracks if found["kind"] == "playlist" else tracks[:1]
 
 

@@ -36,7 +36,7 @@ def may_change(caller: Caller, room: Room) -> str | None:
         return "Join a voice channel first."
     if room.channel_id is not None and caller.channel_id != room.channel_id:
         return f"Come to <#{room.channel_id}> first: that is where I play."
-    return _dj_refusal(caller, room)
+    return _dj_error(caller, room)
 
 
 def may_summon(caller: Caller, room: Room) -> str | None:
@@ -44,14 +44,14 @@ def may_summon(caller: Caller, room: Room) -> str | None:
     if caller.channel_id is None:
         return "Join a voice channel first." if room.channel_id is None or not caller.manages_server else None
     if room.channel_id in (None, caller.channel_id) or room.people_here == 0:
-        return None if caller.manages_server else _dj_refusal(caller, room)
+        return None if caller.manages_server else _dj_error(caller, room)
     if caller.manages_server:
         return None
     listeners = count(room.people_here, "listener")
     return f"I am playing for {listeners} in <#{room.channel_id}>. Come there, or wait until they have gone."
 
 
-def _dj_refusal(caller: Caller, room: Room) -> str | None:
+def _dj_error(caller: Caller, room: Room) -> str | None:
     if room.dj_role_name is None or caller.has_dj_role or room.people_with_caller <= 1:
         return None
     return f"That needs the role “{room.dj_role_name}”, unless you are alone with me."

@@ -11,7 +11,7 @@ from typing import Any
 import discord
 from antiphon_client import AntiphonError
 
-from .errors import Refusal, error_words
+from .errors import RequestError, error_words
 from .voice_link import CannotJoin
 
 _log = logging.getLogger(__name__)
@@ -70,8 +70,8 @@ async def _settled(work: Coroutine[Any, Any, Reply]) -> Reply:
         return await work
     except AntiphonError as error:
         return Reply(error_words(error), private=True)
-    except (Refusal, CannotJoin) as refusal:
-        return Reply(str(refusal), private=True)
+    except (RequestError, CannotJoin) as request_error:
+        return Reply(str(request_error), private=True)
     except Exception:
         _log.exception("a command failed")
         return Reply("Something went wrong in me. My operator can find it in my log.", private=True)

@@ -23,7 +23,7 @@ package final class ClientBudgets {
   /// How many times the usual requests of an address may come; what clients may have is in their grants.
   private let factor: Int
   private let eventLoop: any EventLoop
-  private let log: RefusalLog
+  private let log: RequestErrorLog
   /// WebSockets of which something waits, in the order in which each client's are served.
   private var held: [ClientID: Deque<any PacedConnection>] = [:]
   private var isTicking = false
@@ -38,7 +38,7 @@ package final class ClientBudgets {
     self.factor = factor
     self.eventLoop = eventLoop
     self.now = now
-    log = RefusalLog(logger: logger, subject: "a client's limit was reached")
+    log = RequestErrorLog(logger: logger, subject: "a client's limit was reached")
   }
 
   var clientCount: Int { accounts.count }
@@ -77,7 +77,7 @@ package final class ClientBudgets {
     let now = now()
     let seconds = account(grant) { $0.reserve(cost, now: now) }
     guard seconds > RouterLimits.requestWaitSeconds else { return seconds }
-    throw refusal(
+    throw requestError(
       .commands, grant.client,
       "over \(RouterLimits.clientCommandsPerSecond * grant.limitFactor) requests and commands a second came from "
         + "this client", retryAfterSeconds: Int(seconds.rounded(.up)))
@@ -97,7 +97,7 @@ package final class ClientBudgets {
     let seconds = requests[client, default: TokenBucket(rate, now: now)].reserve(
       1, longest: RouterLimits.requestWaitSeconds, now: now)
     guard seconds > RouterLimits.requestWaitSeconds else { return seconds }
-    throw refusal(
+    throw requestError(
       .commands, client, "over \(Int(rate.perSecond)) requests a second came from this address",
       retryAfterSeconds: Int(seconds.rounded(.up)))
   }
@@ -133,7 +133,8 @@ package final class ClientBudgets {
   func charge(_ grant: Grant, cost: Int) throws(RequestError) -> CommandCharge {
     let inFlight = account(grant) { $0.inFlight }
     guard inFlight < RouterLimits.clientCommandsInFlight * grant.limitFactor else {
-      throw refusal(.inFlight, grant.client, "\(inFlight) commands of this client wait for their answers")
+      throw requestError(
+        .inFlight, grant.client, "\(inFlight) commands of this client wait for their answers")
     }
     let charge = CommandCharge(self, grant.client, nil, cost: 1, reserved: 1)
     charge.add(cost)
@@ -168,7 +169,7 @@ package final class ClientBudgets {
   func checkRoomForListener(_ grant: Grant) throws(RequestError) {
     guard !account(grant, { $0.hasRoomForListener }) else { return }
     let most = RouterLimits.clientListeners * grant.limitFactor
-    throw refusal(.listeners, grant.client, "this client has \(most) listeners, the most it may have")
+    throw requestError(.listeners, grant.client, "this client has \(most) listeners, the most it may have")
   }
 
   /// - Parameter change: 1 for one for which there is room, -1 for one that has gone.
@@ -241,7 +242,7 @@ package final class ClientBudgets {
     for client in Array(held.keys) { serveHeld(of: client) }
   }
 
-  /// Whoever was served comes after those who were not. Once the client has no turn left, none of its thousands is
+  /// Anyone who was served comes after those who were not. Once the client has no turn left, none of its thousands is
   /// looked at.
   private func serveHeld(of client: ClientID) {
     guard mayDecode(client), var round = held.updateValue([], forKey: client) else { return }
@@ -265,15 +266,15 @@ package final class ClientBudgets {
   // MARK: Accounts
 
   /// Counts and logs that a limit was reached, and says so.
-  func refusal(
+  func requestError(
     _ limit: ClientLimit, _ client: ClientID, _ message: String, retryAfterSeconds: Int = 1
   ) -> RequestError {
     note(limit, client)
-    var refusal = RequestError(
+    var requestError = RequestError(
       .rateLimited, message,
       hint: "wait and send less; a token with a larger claim limits may do more (docs/permissions.md)")
-    refusal.retryAfterSeconds = retryAfterSeconds
-    return refusal
+    requestError.retryAfterSeconds = retryAfterSeconds
+    return requestError
   }
 
   func note(_ limit: ClientLimit, _ client: ClientID) {

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Lets a few in at a time, and of each client fewer; further ones wait for a while. Whoever is let in at once goes on
+/// Lets a few in at a time, and of each client fewer; further ones wait for a while. Anyone who is let in at once goes on
 /// without a pause, so that what was looked at before is still so.
 final class FairGate: Sendable {
   private struct State {
@@ -10,18 +10,18 @@ final class FairGate: Sendable {
 
   private let state: Mutex<State>
   private let waitSeconds: Int64
-  private let refusal: RequestError
+  private let requestError: RequestError
 
-  /// - Parameter refusal: for those who have waited so long, and for whom there is no room to wait.
-  init(_ permits: FairPermits, waitSeconds: Int64, refusal: RequestError) {
+  /// - Parameter requestError: for those who have waited so long, and for those who find no room to wait.
+  init(_ permits: FairPermits, waitSeconds: Int64, requestError: RequestError) {
     state = Mutex(State(permits: permits))
     self.waitSeconds = waitSeconds
-    self.refusal = refusal
+    self.requestError = requestError
   }
 
   /// Does something when it is the client's turn.
   ///
-  /// - Throws: the gate's refusal, or what `body` throws.
+  /// - Throws: the gate's error, or what `body` throws.
   nonisolated(nonsending) func pass<Value>(
     _ client: ClientID, _ body: nonisolated(nonsending) () async throws -> Value
   ) async throws -> Value {
@@ -39,7 +39,7 @@ final class FairGate: Sendable {
       }
       switch answer {
       case .granted: waiter.resume()
-      case .refused: waiter.resume(throwing: refusal)
+      case .refused: waiter.resume(throwing: requestError)
       case .waits(let number):
         Task {
           try await Task.sleep(for: .seconds(waitSeconds))
@@ -62,6 +62,6 @@ final class FairGate: Sendable {
       state.permits.giveUp(number)
       return state.waiters.removeValue(forKey: number)
     }
-    waiter?.resume(throwing: refusal)
+    waiter?.resume(throwing: requestError)
   }
 }

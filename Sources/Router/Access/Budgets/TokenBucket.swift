@@ -1,5 +1,5 @@
 /// A bucket of tokens that fills by itself: so many at once, and then so many a second. What costs more than there is
-/// leaves it in debt, so that whoever asks for much waits longer.
+/// leaves it in debt, so that anyone who asks for much waits longer.
 package struct TokenBucket: Sendable {
   package struct Rate: Sendable, Equatable {
     package var burst: Double

@@ -190,7 +190,7 @@ final class EventPoller: Sendable {
   private static func words(for error: any Error) -> String {
     switch error {
     case let error as PollError: error.description
-    case let refusal as RequestError: refusal.report.message
+    case let requestError as RequestError: requestError.report.message
     case is DecodingError, is ErrorReport: "GitHub's answer is no list of events"
     default: "GitHub cannot be reached: \(error)"
     }

@@ -7,7 +7,7 @@ import { Snapshot } from './session/snapshot.js';
 import { choosePlayer } from './sound/choose-player.js';
 import { startPlayer } from './sound/start-player.js';
 import { addActions } from './view/add-actions.js';
-import { Door } from './view/door.js';
+import { AccessGate } from './view/access-gate.js';
 import { byId } from './view/elements.js';
 import { Finder } from './view/finder.js';
 import { HistoryView } from './view/history.js';
@@ -31,8 +31,8 @@ const STATISTICS_INTERVAL_MS = 250;
 const UNREMARKABLE = new Set(['superseded']);
 
 const notices = new Notices();
-const door = new Door();
-const { access, session } = await door.enter(findSession);
+const gate = new AccessGate();
+const { access, session } = await gate.enter(findSession);
 const canControl = allows(access, 'control');
 const snapshot = new Snapshot();
 /** Optimistic, so that the first moment does not look like trouble. */
@@ -62,7 +62,7 @@ async function start() {
   if (session.rejected !== null) {
     notices.error({ code: 'invalid_session_id', message: `“${session.rejected}”: this tab has a session of its own` });
   }
-  door.watch({ player, session, canControl });
+  gate.watch({ player, session, canControl });
   if (!canControl) document.querySelector('.dock').setAttribute('aria-describedby', 'listen-only-reason');
   byId('player-note').textContent = note ?? '';
   byId('player-note').hidden = note === null;
@@ -95,7 +95,7 @@ function onLink(link) {
   isConnected = link.connected;
   notices.showLink(link);
   render();
-  door.examine(link);
+  gate.examine(link);
 }
 
 function onFailure(message) {
@@ -106,7 +106,7 @@ function onFailure(message) {
 }
 
 function showError(error) {
-  if (error.code === 'unauthorized') door.renew();
+  if (error.code === 'unauthorized') gate.renew();
   else if (!UNREMARKABLE.has(error.code)) notices.error(error);
 }
 

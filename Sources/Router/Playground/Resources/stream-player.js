@@ -17,7 +17,7 @@ const LAST_RETRY_MS = 30_000;
 const JITTER = 0.4;
 /** Fast enough to feel immediate, slow enough not to click. */
 const FADE_S = 0.015;
-/** Refusals that may pass. */
+/** Request errors that may pass. */
 const PASSING = new Set([408, 429]);
 
 /**
@@ -215,14 +215,14 @@ export class StreamPlayer extends EventTarget {
     else if (this.#token) this.#retry();
   }
 
-  #retry(refusal = null) {
+  #retry(requestError = null) {
     this.#close();
     this.#show();
     const waitMs = Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** this.#attempt) * (1 - JITTER * Math.random());
     this.#retryTimer = setTimeout(() => this.#open(), waitMs);
-    if (!refusal || this.#isTold) return;
+    if (!requestError || this.#isTold) return;
     this.#isTold = true;
-    this.#fail(refusal);
+    this.#fail(requestError);
   }
 
   /** Finds out why the stream does not open, which an `EventSource` does not say. */
@@ -230,23 +230,23 @@ export class StreamPlayer extends EventTarget {
     this.#close();
     const turn = this.#turn;
     this.#watch();
-    const refusal = await this.#findRefusal();
+    const requestError = await this.#findRequestError();
     if (turn !== this.#turn) return;
-    const isFinal = refusal?.status >= 400 && refusal.status < 500 && !PASSING.has(refusal.status);
-    if (isFinal) this.#refuse(refusal);
-    else this.#retry(refusal);
+    const isFinal = requestError?.status >= 400 && requestError.status < 500 && !PASSING.has(requestError.status);
+    if (isFinal) this.#refuse(requestError);
+    else this.#retry(requestError);
   }
 
-  #refuse(refusal) {
+  #refuse(requestError) {
     this.#close();
     this.isConnected = false;
     this.#isRefused = true;
     this.#show();
-    this.#fail(refusal);
+    this.#fail(requestError);
   }
 
   /** Resolves with null where the stream would open now. */
-  async #findRefusal() {
+  async #findRequestError() {
     const abort = new AbortController();
     const headers = this.#token ? { Authorization: `Bearer ${this.#token}` } : {};
     try {

@@ -1,4 +1,4 @@
-// `window.antiphon`: a small read-only door for browser tests and curious people.
+// `window.antiphon`: a small read-only interface for browser tests and curious people.
 //
 //   antiphon.sessionId                    the session this tab controls
 //   antiphon.stats()                      {framesReceived, lost, bufferedMs, latencyMs, underruns, connected, player,

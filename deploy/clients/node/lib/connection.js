@@ -25,13 +25,13 @@ const CLOSE_LIMIT_MS = 2_000;
 /** The longest message; an event of the Router's has at most 1 MiB. */
 const MESSAGE_LIMIT_BYTES = 2 * 1024 * 1024;
 
-/** A refusal's body is one error object. */
+/** A requestError's body is one error object. */
 const REFUSAL_LIMIT_BYTES = 64 * 1024;
 
 /** Statuses below 500 with which it is worth to try again soon. */
 const PASSING = [408, 425, 429];
 
-/** Codes for refusals that do not come from a Router, but from what is in its place or before it. */
+/** Codes for requestErrors that do not come from a Router, but from what is in its place or before it. */
 const CODES = { 400: 'invalid_command', 401: 'unauthorized', 403: 'forbidden', 404: 'not_found' };
 
 /** The Router's close code for a token that has expired. */
@@ -68,7 +68,7 @@ export function connect(base, sessionID, token, { onText, onPacket, onEnd }) {
       }, HEARTBEAT_MS / 2);
     }, HEARTBEAT_MS);
   };
-  socket.on('unexpected-response', (_, response) => readRefusal(base, response, end));
+  socket.on('unexpected-response', (_, response) => readError(base, response, end));
   socket.on('open', heard);
   socket.on('ping', heard);
   socket.on('pong', heard);
@@ -105,7 +105,7 @@ function reasonOf(base, code, error) {
   return new AntiphonError('connection_lost', `${base} ${what}`, error ? 'is the Router running there?' : null);
 }
 
-function readRefusal(base, response, end) {
+function readError(base, response, end) {
   const status = response.statusCode;
   const chunks = [];
   let bytes = 0;
@@ -116,13 +116,13 @@ function readRefusal(base, response, end) {
   });
   response.on('error', () => {});
   response.on('close', () => {
-    const error = refusal(base, status, Buffer.concat(chunks).toString());
+    const error = requestError(base, status, Buffer.concat(chunks).toString());
     error.isPermanent = status >= 400 && status < 500 && !PASSING.includes(status);
     end(error);
   });
 }
 
-function refusal(base, status, body) {
+function requestError(base, status, body) {
   try {
     const given = JSON.parse(body);
     if (given.code) return AntiphonError.from(given);

@@ -1,5 +1,5 @@
 /**
- * A refusal by the Router or the engine, or by this package.
+ * A requestError by the Router or the engine, or by this package.
  *
  * `code` is one of the Router's (docs/wire-protocol.md, "Error codes"), or one of this package's own: `connection_lost`,
  * `timeout`, `closed`, `token_unavailable`.

@@ -17,7 +17,7 @@ const PATIENCE_MS = 15_000;
 const FIRST_RETRY_MS = 200;
 const LAST_RETRY_MS = 5_000;
 
-/** Where the refusal will be the same until someone changes something. */
+/** Where the requestError will be the same until someone changes something. */
 const REFUSED_RETRY_MS = 30_000;
 
 /** How often a command that was refused for want of an engine looks for one. */
@@ -138,7 +138,7 @@ export class Session extends Commands {
     const command = { ...key, ...fields, type };
     const giveUpAt = performance.now() + this.#patienceMs;
     for (;;) {
-      // With a key of the asker's own it may be a repetition, whose answer is older than all events.
+      // With a key of the requester's own it may be a repetition, whose answer is older than all events.
       const eventCount = READS.has(type) ? undefined : fields.idempotency_key ? -1 : this.#eventCount;
       const { event, isLate } = await this.#ask(command, eventCount);
       if (event.type !== 'error') {

@@ -33,13 +33,13 @@ CLOSE_LIMIT_SECONDS = 2.0
 #: The longest message; an event of the Router's has at most 1 MiB.
 MESSAGE_LIMIT_BYTES = 2 * 1024 * 1024
 
-#: A refusal's body is one error object.
+#: An error's body is one error object.
 REFUSAL_LIMIT_BYTES = 64 * 1024
 
 #: Statuses below 500 with which it is worth to try again soon.
 _PASSING = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS}
 
-#: Codes for refusals that do not come from a Router, but from what is in its place or before it.
+#: Codes for errors that do not come from a Router, but from what is in its place or before it.
 _CODES = {400: "invalid_command", 401: "unauthorized", 403: "forbidden", 404: "not_found"}
 
 
@@ -74,12 +74,12 @@ async def open_connection(
                 timeout=aiohttp.ClientWSTimeout(ws_close=CLOSE_LIMIT_SECONDS),
             )
         except aiohttp.WSServerHandshakeError as error:
-            raise await _refusal(http, url, headers, error.status) from None
+            raise await _error(http, url, headers, error.status) from None
 
     return await asyncio.wait_for(connect(), OPEN_LIMIT_SECONDS)
 
 
-async def _refusal(http: aiohttp.ClientSession, url: URL, headers: dict[str, str], status: int) -> ConnectionRefused:
+async def _error(http: aiohttp.ClientSession, url: URL, headers: dict[str, str], status: int) -> ConnectionRefused:
     """Why the upgrade was refused. aiohttp keeps the status alone, so that the Router is asked once more."""
     upgrade = {
         "Connection": "Upgrade",

@@ -7,7 +7,7 @@ from typing import Any
 
 
 class AntiphonError(Exception):
-    """A refusal by the Router or the engine, or by this package.
+    """An error by the Router or the engine, or by this package.
 
     `code` is one of the Router's (docs/wire-protocol.md, "Error codes"), or one of this package's own:
 

@@ -26,7 +26,7 @@ Outbox = asyncio.Queue[str]
 FIRST_RETRY_SECONDS = 0.2
 LAST_RETRY_SECONDS = 5.0
 
-#: Where the refusal will be the same until someone changes something.
+#: Where the error will be the same until someone changes something.
 REFUSED_RETRY_SECONDS = 30.0
 
 #: How many commands wait for a socket that does not take them: those outstanding, and as many that were cancelled.

@@ -113,7 +113,7 @@ class Session(Commands):
         if self.state.connected:
             return
         if self._outcome is None or (self._outcome.done() and self._outcome.result()):
-            # A refusal is of the time when it was said: the next attempt may go well.
+            # An error is of the time when it was said: the next attempt may go well.
             self._outcome = asyncio.get_running_loop().create_future()
         if self._task is None:
             self._http = self._http or aiohttp.ClientSession()
@@ -185,7 +185,7 @@ class Session(Commands):
         """How many events there were before a change that is asked now; None for what changes nothing."""
         if type in _READS:
             return None
-        # With a key of the asker's own it may be a repetition, whose answer is older than all events.
+        # With a key of the requester's own it may be a repetition, whose answer is older than all events.
         return -1 if "idempotency_key" in fields else self._event_count
 
     async def _ask(self, command: Event, event_count: int | None = None) -> Answer:

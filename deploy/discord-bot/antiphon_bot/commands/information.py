@@ -5,7 +5,7 @@ from __future__ import annotations
 import discord
 
 from ..bot import AntiphonBot
-from ..errors import Refusal
+from ..errors import RequestError
 from ..explanation import Hearing, explain
 from ..now_playing import embed_of, with_cover
 from ..replies import Reply, respond
@@ -26,7 +26,7 @@ async def _now_playing(bot: AntiphonBot, interaction: discord.Interaction) -> Re
     session = await Requester(bot, interaction).session()
     track = session.state.current
     if track is None:
-        raise Refusal("Nothing is playing. Start something with /play.")
+        raise RequestError("Nothing is playing. Start something with /play.")
     embed = embed_of(session.state, track)
     files = await with_cover(embed, track.artwork, bot.settings, bot.router_http)
     return Reply(embed=embed, files=files, private=True)

@@ -12,7 +12,7 @@ from discord import app_commands
 
 from .. import finding
 from ..bot import AntiphonBot
-from ..errors import Refusal
+from ..errors import RequestError
 from ..queue_pages import entry_line
 from ..replies import Reply, respond
 from ..suggestions import MAX_CHARACTERS, MAX_CHOICES
@@ -64,7 +64,7 @@ async def _play(bot: AntiphonBot, interaction: discord.Interaction, query: str |
         if query is None:
             return await go_on(session)
         return await _add(session, await _wanted(requester, session, query), next)
-    except (AntiphonError, Refusal):
+    except (AntiphonError, RequestError):
         if joined and session.state.playback == "idle":
             await player.leave()
         raise
@@ -106,9 +106,9 @@ async def go_on(session: Session) -> Reply:
         await session.resume()
         return Reply("▶ Going on.")
     if session.state.playback != "idle":
-        raise Refusal("It plays already. To add something, give /play words or a link.")
+        raise RequestError("It plays already. To add something, give /play words or a link.")
     if session.state.total == 0:
-        raise Refusal("The queue is empty. Give /play words, a link or a file.")
+        raise RequestError("The queue is empty. Give /play words, a link or a file.")
     queue = (await session.skip())["queue"]
     return Reply(f"▶ {entry_line(queue['current'])}" if queue.get("current") else "▶ Going on.")
 

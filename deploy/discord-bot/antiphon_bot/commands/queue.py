@@ -7,7 +7,7 @@ from antiphon_client import Session
 from discord import app_commands
 
 from ..bot import AntiphonBot
-from ..errors import Refusal
+from ..errors import RequestError
 from ..queue_pages import QueuePages
 from ..replies import Reply, respond
 from ..suggestions import MAX_CHARACTERS, MAX_CHOICES
@@ -92,19 +92,19 @@ async def _find(session: Session, track: str) -> tuple[str, str]:
             name = title_of(entry.title, entry.url, entry.artist)
             if entry.id == chosen or words in name.casefold():
                 return entry.id, name
-        raise Refusal(
+        raise RequestError(
             "That track is not in the queue any more." if words.startswith(_CHOSEN) else "No such track waits."
         )
     found = (await session.queue(int(track) - 1, 1))["queue"]["tracks"] if int(track) else []
     if not found:
-        raise Refusal(f"The queue has {count(session.state.total, 'track')}: there is no number {track}.")
+        raise RequestError(f"The queue has {count(session.state.total, 'track')}: there is no number {track}.")
     return found[0]["id"], title_of(found[0].get("title"), found[0]["url"], found[0].get("artist"))
 
 
 async def _shuffle(bot: AntiphonBot, interaction: discord.Interaction) -> Reply:
     session = await Requester(bot, interaction).session_to_change()
     if session.state.total < 2:
-        raise Refusal("There is nothing to shuffle: fewer than two tracks wait.")
+        raise RequestError("There is nothing to shuffle: fewer than two tracks wait.")
     await session.queue_shuffle()
     return Reply(f"🔀 {count(session.state.total, 'track')} shuffled.")
 

@@ -6,7 +6,7 @@ import discord
 from antiphon_client import Session
 
 from ..bot import AntiphonBot
-from ..errors import Refusal
+from ..errors import RequestError
 from ..guild_player import GuildPlayer
 from ..permissions import Caller, Room, dj_role_matches, may_change, may_summon
 from ..voice_link import VoiceChannel
@@ -17,7 +17,7 @@ class Requester:
 
     def __init__(self, bot: AntiphonBot, interaction: discord.Interaction) -> None:
         if interaction.guild is None or not isinstance(interaction.user, discord.Member):
-            raise Refusal(
+            raise RequestError(
                 "I work in servers only, and I have to be a member of this one: invite me again with the scope “bot”."
             )
         self.bot = bot
@@ -35,15 +35,15 @@ class Requester:
         return await self.player.session()
 
     async def session_to_change(self) -> Session:
-        """For what changes what plays. Raises Refusal where the requester may not, and AntiphonError."""
+        """For what changes what plays. Raises RequestError where the requester may not, and AntiphonError."""
         if problem := may_change(self._caller(), self._room()):
-            raise Refusal(problem)
+            raise RequestError(problem)
         return await self.player.session()
 
     def require_summoning(self) -> None:
-        """Raises Refusal where the requester may not have the bot play for them."""
+        """Raises RequestError where the requester may not have the bot play for them."""
         if problem := may_summon(self._caller(), self._room()):
-            raise Refusal(problem)
+            raise RequestError(problem)
 
     def _caller(self) -> Caller:
         wanted = self.bot.settings.dj_role

@@ -9,7 +9,7 @@ import discord
 from discord import app_commands
 
 from ..bot import AntiphonBot
-from ..errors import Refusal
+from ..errors import RequestError
 from ..queue_pages import entry_line
 from ..replies import Reply, respond
 from ..text import BadTime, clock, parse_seek
@@ -53,7 +53,7 @@ def add(bot: AntiphonBot) -> None:
 async def _pause(bot: AntiphonBot, interaction: discord.Interaction) -> Reply:
     session = await Requester(bot, interaction).session_to_change()
     if session.state.playback == "paused":
-        raise Refusal("It is paused already. /resume goes on.")
+        raise RequestError("It is paused already. /resume goes on.")
     await session.pause()
     return Reply("⏸ Paused.")
 
@@ -62,14 +62,14 @@ async def _resume(bot: AntiphonBot, interaction: discord.Interaction) -> Reply:
     requester = Requester(bot, interaction)
     session = await requester.session_to_change()
     if requester.player.voice.channel_id is None:
-        raise Refusal("I am in no voice channel: /play brings me to yours.")
+        raise RequestError("I am in no voice channel: /play brings me to yours.")
     return await go_on(session)
 
 
 async def _skip(bot: AntiphonBot, interaction: discord.Interaction) -> Reply:
     session = await Requester(bot, interaction).session_to_change()
     if session.state.current is None and session.state.total == 0:
-        raise Refusal("Nothing is playing.")
+        raise RequestError("Nothing is playing.")
     queue = (await session.skip())["queue"]
     return Reply(_now(queue, "⏭", "Skipped. That was the last track."))
 
@@ -77,7 +77,7 @@ async def _skip(bot: AntiphonBot, interaction: discord.Interaction) -> Reply:
 async def _previous(bot: AntiphonBot, interaction: discord.Interaction) -> Reply:
     session = await Requester(bot, interaction).session_to_change()
     if session.state.history_total == 0:
-        raise Refusal("There is no track before this one.")
+        raise RequestError("There is no track before this one.")
     queue = (await session.previous())["queue"]
     return Reply(_now(queue, "⏮", "Nothing is playing."))
 
@@ -86,7 +86,7 @@ async def _stop(bot: AntiphonBot, interaction: discord.Interaction, keep_queue: 
     requester = Requester(bot, interaction)
     session = await requester.session_to_change()
     if session.state.playback == "idle" and session.state.total == 0 and requester.player.voice.channel_id is None:
-        raise Refusal("Nothing is playing.")
+        raise RequestError("Nothing is playing.")
     if session.state.playback != "idle":
         await session.stop()
     # Afterwards, as a queue in a loop gets back what was stopped.
@@ -99,11 +99,11 @@ async def _stop(bot: AntiphonBot, interaction: discord.Interaction, keep_queue: 
 async def _seek(bot: AntiphonBot, interaction: discord.Interaction, position: str) -> Reply:
     session = await Requester(bot, interaction).session_to_change()
     if session.state.current is None:
-        raise Refusal("Nothing is playing.")
+        raise RequestError("Nothing is playing.")
     try:
         target = parse_seek(position, session.state.position_ms, session.state.duration_ms)
     except BadTime as problem:
-        raise Refusal(str(problem)) from None
+        raise RequestError(str(problem)) from None
     answer = await session.seek(target)
     return Reply(f"⏩ {clock(answer.get('position_ms', target))}")
 

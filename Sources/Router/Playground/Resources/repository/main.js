@@ -1,7 +1,7 @@
 // The page of repositories: all of them, or, with `?id=ID`, one that is heard and seen.
 
 import { allows, matches } from '../session/access.js';
-import { Door } from '../view/door.js';
+import { AccessGate } from '../view/access-gate.js';
 import { byId, say } from '../view/elements.js';
 import { Notices } from '../view/notices.js';
 import { showConnect } from './connect.js';
@@ -16,7 +16,7 @@ const EXAMPLE = { id: '1296269', repository: 'octocat/Hello-World' };
 const TWINKLE_MS = 9000;
 
 const notices = new Notices();
-const door = new Door();
+const gate = new AccessGate();
 const asked = new URLSearchParams(location.search).get('id');
 addEventListener('popstate', () => location.reload());
 
@@ -25,15 +25,15 @@ else showOverview();
 
 /** Shows one repository, once there is a token that may hear it. */
 async function open(id) {
-  const { access, session } = await door.enter(async (patterns) => ({ id, isForbidden: !matches(patterns, id) }));
+  const { access, session } = await gate.enter(async (patterns) => ({ id, isForbidden: !matches(patterns, id) }));
   byId('overview').hidden = true;
   byId('repository').hidden = false;
   byId('all-repositories').hidden = false;
-  return openRepository({ session, canControl: allows(access, 'control'), door, notices });
+  return openRepository({ session, canControl: allows(access, 'control'), gate, notices });
 }
 
 async function showOverview() {
-  const { access } = await door.enter(async () => ({ id: null, isForbidden: false }));
+  const { access } = await gate.enter(async () => ({ id: null, isForbidden: false }));
   const canControl = allows(access, 'control') && matches(access.sessions, EXAMPLE.id);
   if (asked !== null) notices.error({ code: 'invalid_session_id', message: `“${asked}” is no repository’s ID.` });
   byId('overview').hidden = false;

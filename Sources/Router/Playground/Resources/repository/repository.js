@@ -49,7 +49,7 @@ class RepositoryPage {
   connected;
   #setConnected;
   #player;
-  #door;
+  #gate;
   #notices;
   #session;
   #canControl;
@@ -69,10 +69,10 @@ class RepositoryPage {
   #nowSounding = new NowSounding();
   #tabs;
 
-  constructor({ session, canControl, door, notices, player, note }) {
+  constructor({ session, canControl, gate, notices, player, note }) {
     this.connected = new Promise((resolve) => (this.#setConnected = resolve));
     this.#player = player;
-    this.#door = door;
+    this.#gate = gate;
     this.#notices = notices;
     this.#session = session;
     this.#canControl = canControl;
@@ -93,7 +93,7 @@ class RepositoryPage {
 
   async start() {
     const { id } = this.#session;
-    this.#door.watch({ player: this.#player, session: this.#session, canControl: this.#canControl });
+    this.#gate.watch({ player: this.#player, session: this.#session, canControl: this.#canControl });
     offerWindowAPI({
       player: this.#player, session: this.#session, snapshot: this.#snapshot,
       heard: () => this.#heard, replay: () => this.#replay.heard,
@@ -156,7 +156,7 @@ class RepositoryPage {
     if (!link.connected) this.#pieces.forget();
     this.#notices.showLink(link);
     this.render();
-    this.#door.examine(link);
+    this.#gate.examine(link);
   }
 
   fail(message) {
@@ -181,7 +181,7 @@ class RepositoryPage {
   #takeMusic(music) {
     const isFirst = this.#known === null;
     this.#pieces.take(music, performance.now());
-    // Whoever comes while a piece sounds is told of it, and finds it in the list too.
+    // Anyone who comes while a piece sounds is told of it, and finds it in the list too.
     if (this.#events.add(music)) this.#activity.add(music.event);
     if (isFirst) this.#load();
   }
@@ -214,7 +214,7 @@ class RepositoryPage {
   }
 
   #showError(error) {
-    if (error.code === 'unauthorized') this.#door.renew();
+    if (error.code === 'unauthorized') this.#gate.renew();
     else if (error.code !== 'superseded') this.#notices.error(error);
   }
 

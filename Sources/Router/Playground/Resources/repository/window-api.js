@@ -1,4 +1,4 @@
-// `window.antiphon`: the playground's small door for browser tests and curious people, as a repository's page has it.
+// `window.antiphon`: the playground's small interface for browser tests and curious people, as a repository's page has it.
 //
 //   antiphon.sessionId                    the repository's ID
 //   antiphon.stats() .rms() .dominantFrequency(1) .send({type: 'status'})   as in window-api.js

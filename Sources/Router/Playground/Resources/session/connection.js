@@ -6,7 +6,7 @@ import { EngineClock, localNowMs } from './engine-clock.js';
 const FIRST_RETRY_MS = 100;
 /** A server that is back soon is heard again within a second. */
 const SOON_RETRY_MS = 500;
-/** Whoever has been away for long is asked for less often: after waits of at most this share of its absence. */
+/** Anyone who has been away for long is asked for less often: after waits of at most this share of its absence. */
 const ABSENCE_SHARE = 0.05;
 const LAST_RETRY_MS = 5000;
 /** So that the tabs of one server do not come back all at once, a wait is cut by up to this share. */
@@ -177,7 +177,7 @@ export class Connection {
       this.clock.add(event.t, localNowMs(), event.now_ns / 1e6);
       return;
     }
-    // The page hears of the event before whoever asked gets the answer, so the answer finds it applied.
+    // The page hears of the event before the requester gets the answer, so the answer finds it applied.
     this.#handlers.onText(event);
     if (event.request_id) this.#settle(event.request_id, event);
   }

@@ -9,7 +9,7 @@ export class Pieces {
   /** Newest last: `{music, arrivedMs}`; those that are over are kept no longer than they take. */
   #pieces = [];
 
-  /** Takes a `music` event that came at `nowMs`; whoever connects anew is told again of what sounds. */
+  /** Takes a `music` event that came at `nowMs`; anyone who connects anew is told again of what sounds. */
   take(music, nowMs) {
     this.#pieces = [...this.#pieces.filter((each) => each.music.number !== music.number), { music, arrivedMs: nowMs }];
   }

@@ -3,7 +3,7 @@
 import { authorization } from './token.js';
 
 /** Tells `unauthorized` when the server does not know this page's token any more. */
-export const refusals = new EventTarget();
+export const requestErrors = new EventTarget();
 
 /**
  * Resolves with the JSON body, or with `{error: {code, message, hint}}`; rejects only when aborted.
@@ -25,7 +25,7 @@ async function request(path, read, { signal, token, headers = {}, ...options } =
     const response = await fetch(path, { signal, headers: { ...headers, ...authorization(token) }, ...options });
     if (response.ok) return await read(response);
     const body = await response.json();
-    if (response.status === 401 && !token) refusals.dispatchEvent(new Event('unauthorized'));
+    if (response.status === 401 && !token) requestErrors.dispatchEvent(new Event('unauthorized'));
     return { error: { status: response.status, code: body.code, message: body.message, hint: body.hint ?? '' } };
   } catch (error) {
     if (signal?.aborted) throw error;

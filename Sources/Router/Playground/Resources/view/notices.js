@@ -104,7 +104,7 @@ export class Notices {
     // What is to be used stays until it is dismissed.
     if (isLasting) return toast;
     let timer = setTimeout(remove, SHOWN_MS, toast);
-    // Whoever is reading it, or about to use it, may take their time.
+    // Anyone who is reading it, or about to use it, may take their time.
     const hold = () => clearTimeout(timer);
     const release = () => {
       clearTimeout(timer);

@@ -13,13 +13,13 @@ export class ShareButton {
       const url = shareURL(id);
       try {
         await navigator.clipboard.writeText(url);
-        notices.info('Link copied. Whoever opens it hears and controls this session with you.');
+        notices.info('Link copied. Anyone who opens it hears and controls this session with you.');
       } catch {
         // Without a secure context there is no clipboard: show the address to copy by hand.
         const field = make('input', {
           className: 'copy-field', value: url, readOnly: true, 'aria-label': 'Address of this session',
         });
-        notices.info('Copy this link. Whoever opens it hears and controls this session with you.', field);
+        notices.info('Copy this link. Anyone who opens it hears and controls this session with you.', field);
         field.select();
       }
     };

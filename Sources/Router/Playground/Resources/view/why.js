@@ -81,11 +81,11 @@ export class WhyPanel {
   async #ask() {
     const answer = await askWhy(this.#session.id);
     if (!this.#dialog.open) return;
-    byId('why-engine').replaceChildren(...(answer.error ? [refusal(answer.error)] : report(answer)));
+    byId('why-engine').replaceChildren(...(answer.error ? [requestError(answer.error)] : report(answer)));
   }
 }
 
-function refusal(error) {
+function requestError(error) {
   if (NO_ANSWER.has(error.code)) {
     return make('p', { className: 'empty', textContent: 'This server does not keep such a record.' });
   }

@@ -5,7 +5,7 @@ import WireProtocol
 
 /// Logs what was refused, or went wrong for one session: the first at once, and of those that follow within a second the last one
 /// and how many they were, so that nobody fills the disk by sending nonsense.
-public final class RefusalLog: Sendable {
+public final class RequestErrorLog: Sendable {
   private struct State {
     /// A second is running in which nothing is logged.
     var isWaiting = false

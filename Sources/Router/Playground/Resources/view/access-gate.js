@@ -1,7 +1,7 @@
 // The way in: asks for a token until there is one that may hear the session, and for another when it holds no more.
 
 import { allows, findAccess, matches } from '../session/access.js';
-import { refusals } from '../session/rest.js';
+import { requestErrors } from '../session/rest.js';
 import { currentToken } from '../session/token.js';
 import { byId } from './elements.js';
 import { SignIn } from './sign-in.js';
@@ -9,11 +9,11 @@ import { SignIn } from './sign-in.js';
 /** Close codes that say that the server does not want this page: a policy, or no token that holds. */
 const REFUSED = new Set([1008, 4401]);
 
-export class Door {
+export class AccessGate {
   #signIn = new SignIn();
   #isAsking = false;
   /** `{player, session, canControl}` once somebody is in. */
-  #guest = null;
+  #visit = null;
 
   /** Resolves with `{access, session}`; `find(patterns)` resolves with the session, which says whether it `isForbidden`. */
   async enter(find) {
@@ -27,11 +27,11 @@ export class Door {
   }
 
   /** From now on a token that is no longer accepted is asked for anew. */
-  watch(guest) {
-    this.#guest = guest;
-    refusals.addEventListener('unauthorized', () => this.renew());
-    document.body.classList.toggle('listen-only', !guest.canControl);
-    byId('listen-only').hidden = guest.canControl;
+  watch(visit) {
+    this.#visit = visit;
+    requestErrors.addEventListener('unauthorized', () => this.renew());
+    document.body.classList.toggle('listen-only', !visit.canControl);
+    byId('listen-only').hidden = visit.canControl;
     byId('use-another-token').onclick = async () => {
       await this.#signIn.ask('With another token this page may do more.', { isVoluntary: true });
       location.reload();
@@ -44,7 +44,7 @@ export class Door {
     this.#isAsking = true;
     const renewed = await this.#signIn.ask('Your token has expired, or the server does not accept it any more.');
     this.#isAsking = false;
-    const { player, session, canControl } = this.#guest;
+    const { player, session, canControl } = this.#visit;
     const isSame = matches(renewed.sessions, session.id) && allows(renewed, 'control') === canControl;
     if (isSame) player.useToken(currentToken());
     else location.reload();

@@ -35,15 +35,15 @@ private struct KeepingLogHandler: LogHandler {
   }
 }
 
-@Suite struct RefusalLogTests {
+@Suite struct RequestErrorLogTests {
   private let lines = KeepingLogHandler.Lines()
 
-  private func makeLog() -> RefusalLog {
+  private func makeLog() -> RequestErrorLog {
     let lines = lines
-    return RefusalLog(logger: Logger(label: "test") { _ in KeepingLogHandler(lines: lines) })
+    return RequestErrorLog(logger: Logger(label: "test") { _ in KeepingLogHandler(lines: lines) })
   }
 
-  @Test func `a thousand refusals are two lines, and none is lost in the count`() throws {
+  @Test func `a thousand errors are two lines, and none is lost in the count`() throws {
     let log = makeLog()
     for number in 0..<1_000 {
       log.note(ErrorReport(.invalidCommand, "number \(number)"), sessionID: try SessionID("s\(number)"))
