@@ -53,13 +53,13 @@ extension Producer {
         continue
       }
       permit.acquire()
-      let turn = TimeSlice(firstPacket: writer.count)
+      let timeSlice = TimeSlice(firstPacket: writer.count)
       // On a machine that does not keep up, others have their turns all the same.
       repeat {
         _ = try pipeline.advance(into: &writer)
         becomeReady(timeline, packetCount: writer.count, details, since: rendering)
-      } while Self.isBehind(timeline) && !turn.isOver(packetCount: writer.count) && !permit.isNeededMore
-      let cost = turn.cost(packetCount: writer.count)
+      } while Self.isBehind(timeline) && !timeSlice.isOver(packetCount: writer.count) && !permit.isNeededMore
+      let cost = timeSlice.cost(packetCount: writer.count)
       admission.record(packets: cost.packets, nanoseconds: cost.nanoseconds)
       permit.endTurn()
     }

@@ -83,7 +83,7 @@ package struct Producer: Sendable {
     timeline.journal.record(.connect, since: opening, "from the disk cache")
     var writer = Timeline.Writer(timeline)
     var pace = Pace(
-      details: reader.header.details, since: MonotonicClock.nowNanoseconds, turn: TimeSlice(firstPacket: 0))
+      details: reader.header.details, since: MonotonicClock.nowNanoseconds, timeSlice: TimeSlice(firstPacket: 0))
     do throws(UnfitTrackFile) {
       for _ in 0..<firstIndex { _ = try reader.withNext { _ in } }
       while try reader.withNext({ writer.append($0) }) {
@@ -196,7 +196,7 @@ package struct Producer: Sendable {
     measure: Measure?,
     advance: (inout Timeline.Writer) throws(ErrorReport) -> PipelineStep
   ) throws(ErrorReport) -> PipelineStep {
-    var pace = Pace(details: details, since: producing, turn: TimeSlice(firstPacket: writer.count))
+    var pace = Pace(details: details, since: producing, timeSlice: TimeSlice(firstPacket: writer.count))
     while true {
       guard !writer.timeline.isCancelled else { throw .superseded }
       let step = try advance(&writer)
@@ -225,7 +225,7 @@ package struct Producer: Sendable {
     let details: TrackDetails
     /// When the first packet was begun.
     let since: UInt64
-    var turn: TimeSlice
+    var timeSlice: TimeSlice
   }
 
   /// What follows every step: the track is told ready, and after its turn it lets others have the CPU.
@@ -236,11 +236,11 @@ package struct Producer: Sendable {
     let timeline = writer.timeline
     becomeReady(
       timeline, packetCount: writer.count, pace.details, since: pace.since, isLast: step != .hasMore)
-    guard step == .hasMore, pace.turn.isOver(packetCount: writer.count) || permit.isNeededMore else { return }
-    let cost = pace.turn.cost(packetCount: writer.count)
+    guard step == .hasMore, pace.timeSlice.isOver(packetCount: writer.count) || permit.isNeededMore else { return }
+    let cost = pace.timeSlice.cost(packetCount: writer.count)
     measure?(cost.packets, cost.nanoseconds)
     EngineThread.setNiceness(awaitTurn(timeline, permit))
-    pace.turn = TimeSlice(firstPacket: writer.count)
+    pace.timeSlice = TimeSlice(firstPacket: writer.count)
   }
 
   /// Tells the track ready once there is enough of it.
