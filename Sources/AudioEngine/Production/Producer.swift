@@ -83,7 +83,8 @@ package struct Producer: Sendable {
     timeline.journal.record(.connect, since: opening, "from the disk cache")
     var writer = Timeline.Writer(timeline)
     var pace = Pace(
-      details: reader.header.details, since: MonotonicClock.nowNanoseconds, timeSlice: TimeSlice(firstPacket: 0))
+      details: reader.header.details, since: MonotonicClock.nowNanoseconds,
+      timeSlice: TimeSlice(firstPacket: 0))
     do throws(UnfitTrackFile) {
       for _ in 0..<firstIndex { _ = try reader.withNext { _ in } }
       while try reader.withNext({ writer.append($0) }) {
@@ -236,7 +237,9 @@ package struct Producer: Sendable {
     let timeline = writer.timeline
     becomeReady(
       timeline, packetCount: writer.count, pace.details, since: pace.since, isLast: step != .hasMore)
-    guard step == .hasMore, pace.timeSlice.isOver(packetCount: writer.count) || permit.isNeededMore else { return }
+    guard step == .hasMore, pace.timeSlice.isOver(packetCount: writer.count) || permit.isNeededMore else {
+      return
+    }
     let cost = pace.timeSlice.cost(packetCount: writer.count)
     measure?(cost.packets, cost.nanoseconds)
     EngineThread.setNiceness(awaitTurn(timeline, permit))
