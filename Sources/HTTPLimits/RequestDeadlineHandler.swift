@@ -78,12 +78,12 @@ public final class RequestDeadlineHandler: ChannelDuplexHandler, RemovableChanne
     let task = context.eventLoop.scheduleTask(deadline: .uptimeNanoseconds(deadline)) {
       let (handler, context) = bound.value
       handler.timer = nil
-      handler.look(context)
+      handler.checkDeadline(context)
     }
     timer = (task, deadline)
   }
 
-  private func look(_ context: ChannelHandlerContext) {
+  private func checkDeadline(_ context: ChannelHandlerContext) {
     guard let deadline = progress?.deadlineNanoseconds else { return }
     guard Self.now(context) >= deadline else { return schedule(context) }
     let hasBegunAnswer = progress?.hasBegunAnswer ?? true

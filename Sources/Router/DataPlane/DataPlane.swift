@@ -196,7 +196,7 @@ final class DataPlane {
       let now = NIODeadline.now()
       let runningMilliseconds = state.clock.milliseconds()
       for session in store.sessions.values {
-        for listener in session.webSockets.values { listener.look(now: now) }
+        for listener in session.webSockets.values { listener.runHousekeeping(now: now) }
         session.forgetBurst()
         run(session) { $0.prepareNextIfNeeded(&$1) }
         store.removeIfUnused(session)
@@ -204,8 +204,8 @@ final class DataPlane {
         unloadIfIdle(session, now: now)
       }
       store.accounts.shareLateJoin(store.sessions.values)
-      station.look()
-      for connection in oggListeners.values { connection.listener.look() }
+      station.runHousekeeping()
+      for connection in oggListeners.values { connection.listener.runHousekeeping() }
       for connection in oggListeners.values where connection.listener.isStuck(now: now) {
         connection.channel.close(promise: nil)
       }

@@ -109,7 +109,7 @@ package final class OggListener {
   }
 
   /// Ends the stream of a player whose token has expired. Called once a second.
-  func look() {
+  func runHousekeeping() {
     if grant.isExpired() { end() }
   }
 

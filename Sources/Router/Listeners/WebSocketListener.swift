@@ -128,7 +128,7 @@ final class WebSocketListener: ChannelInboundHandler, FrameOutletDelegate, Paced
   }
 
   /// Pings, and gives up one that has been silent or whose token has expired. Called once a second.
-  func look(now: NIODeadline) {
+  func runHousekeeping(now: NIODeadline) {
     guard !isClosing else { return }
     // What we do not read is no silence.
     if !input.isReading { lastHeard = now }

@@ -60,19 +60,19 @@ final class Station {
   }
 
   /// Called once a second.
-  func look() {
+  func runHousekeeping() {
     for id in programs.keys {
       guard let session = plane.store.sessions[id] else {
         programs[id] = nil
         shares.end(id)
         continue
       }
-      seeTo(session)
+      keepPlaying(session)
     }
   }
 
-  private func seeTo(_ session: RoutedSession) {
-    guard session.listenerCount > 0 else { return seeToEmpty(session) }
+  private func keepPlaying(_ session: RoutedSession) {
+    guard session.listenerCount > 0 else { return endWhereUnheard(session) }
     programs[session.id]?.aloneSince = nil
     guard let bed = wantedBed(session) else { return performNext(session) }
     guard let client = shares.begin(session.id, for: session.grants) else { return silence(session) }
@@ -95,7 +95,7 @@ final class Station {
   }
 
   /// Whatever joins it is heard by nobody.
-  private func seeToEmpty(_ session: RoutedSession) {
+  private func endWhereUnheard(_ session: RoutedSession) {
     // What somebody else plays there is theirs to stop.
     guard session.playsEndlessScore, session.title == bed(session.id)?.title else {
       programs[session.id]?.waiting.removeAll()

@@ -60,7 +60,7 @@ final class StreamClient {
   }
 
   /// Asks the kernel how much the other end has acknowledged, and when.
-  func lookAtAcknowledgements() {
+  func checkAcknowledgements() {
     guard let provider = channel as? any SocketOptionProvider else { return }
     // Of the size that is asked for: the kernel writes no more, and no pointer is left behind.
     let information: EventLoopFuture<TCPInformation> = provider.unsafeGetSocketOption(

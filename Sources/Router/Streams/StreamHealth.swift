@@ -16,7 +16,7 @@ struct StreamClientView: Encodable, Sendable {
   var address: String?
 
   init(_ client: StreamClient) {
-    client.lookAtAcknowledgements()
+    client.checkAcknowledgements()
     let now = Grant.nowMilliseconds
     id = client.id
     repoId = client.request.repositoryID

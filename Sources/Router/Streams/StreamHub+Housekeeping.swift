@@ -1,26 +1,26 @@
 import NIOCore
 
-/// What is looked after once a second.
+/// What is done once a second.
 extension StreamHub {
-  func lookEverySecond() {
-    isLooking = true
+  func scheduleHousekeeping() {
+    isHousekeepingScheduled = true
     eventLoop.assumeIsolated().scheduleTask(in: .seconds(1)) { [weak self] in
       guard let self else { return }
-      isLooking = false
+      isHousekeepingScheduled = false
       guard !clients.isEmpty, !isStopped else { return }
       let now = NIODeadline.now()
-      for client in clients.values { look(at: client, now) }
+      for client in clients.values { runHousekeeping(for: client, now) }
       if now >= nextCleanUp {
         nextCleanUp = now + timing.cleanUp
         for client in clients.values { cleanUp(client, now) }
       }
       // The tokens that somebody waited for.
       catchUp()
-      lookEverySecond()
+      scheduleHousekeeping()
     }
   }
 
-  private func look(at client: StreamClient, _ now: NIODeadline) {
+  private func runHousekeeping(for client: StreamClient, _ now: NIODeadline) {
     if client.isEnding {
       return
     } else if client.request.grant.isExpired() {
@@ -41,7 +41,7 @@ extension StreamHub {
   /// Heartbeats keep a client alive where its end acknowledges them. One that has vanished without a word does not, and
   /// the kernel goes on taking them for a long time.
   private func cleanUp(_ client: StreamClient, _ now: NIODeadline) {
-    client.lookAtAcknowledgements()
+    client.checkAcknowledgements()
     guard now - client.lastActivity >= timing.stale else { return }
     drop(client, "no heartbeat was taken for \(timing.stale.nanoseconds / 1_000_000_000) s")
   }

@@ -35,7 +35,7 @@ final class StreamHub {
     .init(burst: RouterLimits.catchUpRenderingBurst, perSecond: RouterLimits.catchUpRenderingsPerSecond),
     maximumCount: RouterLimits.maximumRateKeys)
   var nextCleanUp = NIODeadline.now()
-  var isLooking = false
+  var isHousekeepingScheduled = false
 
   init(
     plane: DataPlane, pieces: StreamPieces, newest: @escaping (SessionID) -> Int, timing: StreamTiming,
@@ -99,7 +99,7 @@ final class StreamHub {
     clients[ObjectIdentifier(client)] = client
     counts[request.repositoryID, default: 0] += 1
     clientCounts[client.account, default: 0] += 1
-    if !isLooking { lookEverySecond() }
+    if !isHousekeepingScheduled { scheduleHousekeeping() }
     greet(client)
     return client
   }
