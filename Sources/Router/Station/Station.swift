@@ -49,7 +49,7 @@ final class Station {
     guard bed(session.id) != nil else { return }
     programs[session.id, default: Program()].isSilenced = false
     programs[session.id]?.isTold = false
-    seeTo(session)
+    keepPlaying(session)
   }
 
   /// The engine has played on while the Router was away.
@@ -170,7 +170,7 @@ final class Station {
     {
       announce(skipped, session, nil)
     }
-    seeTo(session)
+    keepPlaying(session)
   }
 
   /// Has the next piece join once the one before has nearly died away.
