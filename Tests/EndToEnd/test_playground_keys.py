@@ -8,7 +8,7 @@ from playwright.async_api import expect
 from desktop import Desktop
 from inbox import PATIENCE_SECONDS
 from media import FLAC, tone_clip
-from tab import Tab, chromium, tab_in
+from tab import DESKTOP_CHROMIUM, Tab, chromium, tab_in
 from tagged import make_picture, make_tagged
 
 FIRST = tone_clip(440, 90, FLAC)
@@ -201,7 +201,9 @@ async def test_a_desktops_own_media_controls_work(antiphon, media, tmp_path, pla
     media.path(SECOND)
     with Desktop() as desktop:
         async with (
-            chromium("--autoplay-policy=no-user-gesture-required", **desktop.environment) as browser,
+            chromium(
+                "--autoplay-policy=no-user-gesture-required", executable=DESKTOP_CHROMIUM, **desktop.environment
+            ) as browser,
             tab_in(browser, f"{antiphon.router.url}/?player={player}") as tab,
         ):
             await tab.play(url)
