@@ -40,6 +40,7 @@ extension EngineEvent: Codable {
       try fields.encode(position, forKey: .positionMilliseconds)
       try fields.encode(waited, forKey: .waitedMilliseconds)
     case .dropped(let count): try fields.encode(count, forKey: .count)
+    case .metadata(let metadata): try metadata.encode(to: encoder)
     case .ended(let reason, let position):
       try fields.encode(reason, forKey: .reason)
       try fields.encode(position, forKey: .positionMilliseconds)
@@ -84,6 +85,7 @@ extension EngineEvent: Codable {
     case "stuck":
       let waited = try fields.decode(Int.self, forKey: .waitedMilliseconds)
       return .stuck(positionMilliseconds: try position(), waitedMilliseconds: waited)
+    case "metadata": return .metadata(try StreamMetadata(from: decoder))
     case "dropped": return .dropped(count: try fields.decode(Int.self, forKey: .count))
     case "ended":
       return .ended(

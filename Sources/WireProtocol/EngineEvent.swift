@@ -27,6 +27,8 @@ public struct EngineEvent: Sendable, Equatable {
     case buffering(positionMilliseconds: Int)
     case stuck(positionMilliseconds: Int, waitedMilliseconds: Int)
     case dropped(count: Int)
+    /// What a live source says that it plays from the next packet on.
+    case metadata(StreamMetadata)
     case ended(EndReason, positionMilliseconds: Int)
     case status(SessionSnapshot)
     case why(Diagnosis)
@@ -76,6 +78,10 @@ public struct Ready: Codable, Sendable, Equatable {
   public var artwork: String?
   /// A stream without an end; absent where it has one.
   public var live: Bool?
+  /// Of a radio station, as it says: its name, its genre, and the bit rate of its stream in kbit/s.
+  public var station: String?
+  public var genre: String?
+  public var bitrate: Int?
   public var chapters: [Chapter]?
   /// As the `play` asked for them: not every router has seen it.
   public var volume: Double?
@@ -118,7 +124,8 @@ public struct Ready: Codable, Sendable, Equatable {
   }
 
   enum CodingKeys: String, CodingKey {
-    case url, title, artist, album, artwork, live, chapters, volume, loop, codec, passthrough
+    case url, title, artist, album, artwork, live, station, genre, bitrate, chapters, volume, loop, codec
+    case passthrough
     case durationMilliseconds = "duration_ms"
     case timings = "timings_ms"
   }
@@ -162,6 +169,7 @@ extension EngineEvent.Body {
     case .buffering: "buffering"
     case .stuck: "stuck"
     case .dropped: "dropped"
+    case .metadata: "metadata"
     case .ended: "ended"
     case .status: "status"
     case .why: "why"

@@ -14,6 +14,9 @@ public struct SessionSnapshot: Codable, Sendable, Equatable {
   public var artwork: String?
   /// A stream without an end; absent where it has one.
   public var live: Bool?
+  /// Of a radio station: its name.
+  public var station: String?
+  public var genre: String?
   /// In the answer to `status` alone: a list of sessions has no room for them.
   public var chapters: [Chapter]?
   public var durationMilliseconds: Int?
@@ -41,8 +44,8 @@ public struct SessionSnapshot: Codable, Sendable, Equatable {
   }
 
   enum CodingKeys: String, CodingKey {
-    case state, buffering, url, tag, title, artist, album, artwork, live, chapters, volume, loop, codec
-    case passthrough, muted
+    case state, buffering, url, tag, title, artist, album, artwork, live, station, genre, chapters, volume
+    case loop, codec, passthrough, muted
     case sessionID = "session_id"
     case bitrateKilobits = "bitrate_kbps"
     case durationMilliseconds = "duration_ms"

@@ -54,12 +54,12 @@ function run(steps, { pass = () => {}, apply, look }) {
 }
 
 function pageState(snapshot) {
-  const { state, buffering, url, title, artist, album, artwork, live, chapters, codec, passthrough, queue } = snapshot;
+  const { state, buffering, url, title, artist, album, artwork, live, station, genre, chapters, codec, passthrough, queue } = snapshot;
   return {
     state, buffering, volume: snapshot.volume, engine_connected: snapshot.engine.connected,
     // While idle the page goes on showing what was played last.
     track: state === 'idle' ? null
-      : known({ url, title, artist, album, artwork, live, chapters, codec, passthrough, duration_ms: snapshot.durationMs }),
+      : known({ url, title, artist, album, artwork, live, station, genre, chapters, codec, passthrough, duration_ms: snapshot.durationMs }),
     queue: {
       current: queue.current, tracks: queue.tracks, total: queue.total, history_total: queue.historyTotal,
       loop: queue.loop, bitrate_kbps: queue.bitrateKbps,

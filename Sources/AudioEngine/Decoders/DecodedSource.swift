@@ -72,10 +72,12 @@ final class DecodedSource {
   }
 
   private func order(_ key: TrackKey, _ encoding: EncodingSettings, from count: Int) -> ProductionOrder {
-    let primed = min(count, Self.primedPackets)
+    // A live source has no place to go back to.
+    let primed = permit.isLive ? 0 : min(count, Self.primedPackets)
+    let start = key.startMilliseconds + (count - primed) * WireLimits.packetDurationMilliseconds
     return ProductionOrder(
-      startMilliseconds: key.startMilliseconds + (count - primed) * WireLimits.packetDurationMilliseconds,
-      primedPackets: primed, volume: key.volume, allowsPassthrough: key.allowsPassthrough, encoding: encoding,
+      startMilliseconds: permit.isLive ? 0 : start, primedPackets: primed, volume: key.volume,
+      allowsPassthrough: key.allowsPassthrough, encoding: encoding,
       kilobitsPerSecond: key.bitrateKilobits)
   }
 

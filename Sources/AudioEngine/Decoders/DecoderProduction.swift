@@ -49,11 +49,11 @@ struct DecoderProduction {
     let order = try link.tell(SourceFacts(of: demuxer))
     let start = order.startMilliseconds
     if start > 0 { try demuxer.seek(toMilliseconds: max(0, start - Self.seekLeadMilliseconds)) }
-    var batch = PacketBatch(link, primedCount: order.primedPackets)
+    let batch = PacketBatch(link, primedCount: order.primedPackets)
     if order.allowsPassthrough, demuxer.fitsPassthrough {
       var pipeline = PassthroughPipeline(startMilliseconds: start)
-      let end = try drive(&batch) { (batch) throws(ErrorReport) in
-        try pipeline.advance(&demuxer, into: &batch)
+      let end = try drive(batch) { (batch) throws(ErrorReport) in
+        try pipeline.advance(&demuxer, into: batch)
       }
       switch end {
       case .ended: return
@@ -68,13 +68,13 @@ struct DecoderProduction {
       decoder: try demuxer.makeDecoder(),
       encoder: try OpusEncoder.make(order.encoding, kilobitsPerSecond: order.kilobitsPerSecond),
       volume: order.volume, startMilliseconds: transcodeStart, endSeconds: demuxer.exactEndSeconds)
-    var end = try drive(&batch) { (batch) throws(ErrorReport) in try pipeline.advance(&demuxer, into: &batch)
+    var end = try drive(batch) { (batch) throws(ErrorReport) in try pipeline.advance(&demuxer, into: batch)
     }
     if end == .landedBehind {
       // An index that led too far: decode from the very start and throw away.
       try demuxer.seek(toMilliseconds: 0)
       pipeline.restart()
-      end = try drive(&batch) { (batch) throws(ErrorReport) in try pipeline.advance(&demuxer, into: &batch) }
+      end = try drive(batch) { (batch) throws(ErrorReport) in try pipeline.advance(&demuxer, into: batch) }
     }
     guard end == .ended else {
       throw ErrorReport(
@@ -85,11 +85,18 @@ struct DecoderProduction {
 
   /// Runs a pipeline, turn by turn, until it ends or wants something else.
   private func drive(
-    _ batch: inout PacketBatch, advance: (inout PacketBatch) throws(ErrorReport) -> PipelineStep
+    _ batch: PacketBatch, advance: (PacketBatch) throws(ErrorReport) -> PipelineStep
   ) throws(ErrorReport) -> PipelineStep {
     var turn = TimeSlice(firstPacket: batch.count)
     while true {
-      let step = try advance(&batch)
+      let step: PipelineStep
+      do throws(ErrorReport) {
+        step = try advance(batch)
+      } catch {
+        // What was received is heard.
+        batch.deliver()
+        throw error
+      }
       guard step == .hasMore else {
         batch.deliver()
         try batch.check()

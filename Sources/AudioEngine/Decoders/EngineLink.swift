@@ -4,6 +4,8 @@ import WireProtocol
 /// The engine, as a production's thread in a decoder process sees it: it asks, and waits for the answer.
 final class EngineLink {
   private let socket: DecoderSocket
+  /// What is delivered before the source is waited for.
+  weak var batch: PacketBatch?
   /// Since when it works without having asked whether others want the CPU.
   private var workingNanoseconds = MonotonicClock.nowNanoseconds
 
@@ -32,6 +34,7 @@ final class EngineLink {
   // MARK: Asking
 
   func read(into destination: UnsafeMutableRawBufferPointer) throws(ErrorReport) -> Int {
+    batch?.deliver()
     let wanted = min(destination.count, DecoderSocket.maximumPayloadByteCount)
     try send(.read, number: Int64(wanted))
     let message = try receive(.bytes)

@@ -1,7 +1,8 @@
 import WireProtocol
 
-/// Packets on their way from a decoder process to a timeline: collected, and delivered together.
-struct PacketBatch {
+/// Packets on their way from a decoder process to a timeline: collected, and delivered together. Before more of the
+/// source is waited for, what there is of them is delivered (`EngineLink`).
+final class PacketBatch {
   /// So many at once: a good part of a turn, and not the whole of it.
   private static let packetCount = 25
 
@@ -20,10 +21,11 @@ struct PacketBatch {
     self.link = link
     self.primedCount = primedCount
     bytes.reserveCapacity(DecoderSocket.maximumPayloadByteCount)
+    link.batch = self
   }
 
   /// Takes a packet of at most a quarter of a timeline's segment (`OpusPassthrough`).
-  mutating func append(_ packet: UnsafeRawBufferPointer) {
+  func append(_ packet: UnsafeRawBufferPointer) {
     count += 1
     guard count > primedCount else { return }
     if bytes.count + 2 + packet.count > DecoderSocket.maximumPayloadByteCount { deliver() }
@@ -36,7 +38,7 @@ struct PacketBatch {
     if waitingCount == Self.packetCount || count - primedCount == Timeline.packetsBeforeReady { deliver() }
   }
 
-  mutating func deliver() {
+  func deliver() {
     guard waitingCount > 0, failure == nil else { return }
     let result = bytes.withUnsafeBytes { bytes in
       Result { () throws(ErrorReport) in try link.deliver(bytes) }
@@ -46,7 +48,7 @@ struct PacketBatch {
   }
 
   /// Delivers what is there, and waits for the next turn.
-  mutating func endTurn(cpuNanoseconds: UInt64) throws(ErrorReport) {
+  func endTurn(cpuNanoseconds: UInt64) throws(ErrorReport) {
     try check()
     let result = bytes.withUnsafeBytes { bytes in
       Result { () throws(ErrorReport) in try link.endTurn(bytes, cpuNanoseconds: cpuNanoseconds) }
@@ -60,7 +62,7 @@ struct PacketBatch {
     if let failure { throw failure }
   }
 
-  private mutating func clear() {
+  private func clear() {
     bytes.removeAll(keepingCapacity: true)
     waitingCount = 0
   }

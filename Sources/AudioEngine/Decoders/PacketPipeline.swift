@@ -13,7 +13,7 @@ enum PipelineStep {
 /// Demuxed packets to the timeline's packets, one demuxed packet a step.
 protocol PacketPipeline: ~Copyable {
   mutating func advance(
-    _ demuxer: inout Demuxer, into writer: inout PacketBatch
+    _ demuxer: inout Demuxer, into writer: PacketBatch
   ) throws(ErrorReport) -> PipelineStep
 }
 
@@ -30,7 +30,7 @@ struct PassthroughPipeline: PacketPipeline {
   }
 
   mutating func advance(
-    _ demuxer: inout Demuxer, into writer: inout PacketBatch
+    _ demuxer: inout Demuxer, into writer: PacketBatch
   ) throws(ErrorReport) -> PipelineStep {
     guard let packet = try demuxer.next() else { return .ended }
     if !hasStarted {

@@ -42,12 +42,12 @@ struct TranscodePipeline: PacketPipeline, ~Copyable {
   }
 
   mutating func advance(
-    _ demuxer: inout Demuxer, into writer: inout PacketBatch
+    _ demuxer: inout Demuxer, into writer: PacketBatch
   ) throws(ErrorReport) -> PipelineStep {
-    guard try encodeWholeFrames(into: &writer) else { return .hasMore }
+    guard try encodeWholeFrames(into: writer) else { return .hasMore }
     guard let frame = decoder.receive() else {
       guard !isEnding else {
-        try finish(into: &writer)
+        try finish(into: writer)
         return .ended
       }
       let demuxed = try demuxer.next()
@@ -108,12 +108,12 @@ struct TranscodePipeline: PacketPipeline, ~Copyable {
   }
 
   /// - Returns: false where there are more of them than a step makes.
-  private mutating func encodeWholeFrames(into writer: inout PacketBatch) throws(ErrorReport) -> Bool {
+  private mutating func encodeWholeFrames(into writer: PacketBatch) throws(ErrorReport) -> Bool {
     limiter.advance(&pending)
     let end =
       min(
         limiter.finishedCount / Self.frameValueCount, Self.packetsPerStep) * Self.frameValueCount
-    for offset in stride(from: 0, to: end, by: Self.frameValueCount) { try encode(at: offset, into: &writer) }
+    for offset in stride(from: 0, to: end, by: Self.frameValueCount) { try encode(at: offset, into: writer) }
     pending.removeFirst(end)
     limiter.removeFirst(end)
     return limiter.finishedCount < Self.frameValueCount
@@ -121,7 +121,7 @@ struct TranscodePipeline: PacketPipeline, ~Copyable {
 
   /// At the end: what decoder and resampler still hold, then silence until the encoder's delay is out, so
   /// that every sample of the source is heard.
-  private mutating func finish(into writer: inout PacketBatch) throws(ErrorReport) {
+  private mutating func finish(into writer: PacketBatch) throws(ErrorReport) {
     let start = pending.count
     resampler?.convert(nil, into: &pending)
     skip(from: start)
@@ -131,10 +131,10 @@ struct TranscodePipeline: PacketPipeline, ~Copyable {
     let missing = (packetCount - packetsWritten) * Self.frameValueCount - pending.count
     // One block more for the limiter to look at.
     pending.append(contentsOf: repeatElement(0, count: missing + Limiter.blockValueCount))
-    while try !encodeWholeFrames(into: &writer) {}
+    while try !encodeWholeFrames(into: writer) {}
   }
 
-  private mutating func encode(at offset: Int, into writer: inout PacketBatch) throws(ErrorReport) {
+  private mutating func encode(at offset: Int, into writer: PacketBatch) throws(ErrorReport) {
     let count = try pending.withUnsafeBufferPointer { (samples) throws(ErrorReport) in
       try packet.withUnsafeMutableBufferPointer { (packet) throws(ErrorReport) in
         try encoder.encode(samples.baseAddress! + offset, into: packet)

@@ -46,6 +46,7 @@ final class PinnedClient: Sendable {
     configuration.httpVersion = .http1Only
     // A refused connection is told at once; anyone who asked may ask again.
     configuration.connectionPool.retryConnectionEstablishment = false
+    configuration.http1_1ConnectionDebugInitializer = { ICYStatusLineHandler.add(to: $0) }
     self.host = host
     eventLoop = access.eventLoopGroup.next()
     http = HTTPClient(eventLoopGroup: access.eventLoopGroup, configuration: configuration)

@@ -46,6 +46,10 @@ final class HTTPInput: MediaInput {
   private(set) var isSeekable = false
   /// The media type that the server gives, in lower case and without parameters; `text/html` is a page.
   private(set) var contentType: String?
+  /// Where it is a radio station, whose bytes have no end, no place to go back to, and no number that they may not
+  /// exceed.
+  private(set) var station: Station?
+  private var splitter: ICYSplitter?
 
   /// Connects and reads the response's head; notes both in the journal of the permit's timeline.
   ///
@@ -78,7 +82,7 @@ final class HTTPInput: MediaInput {
     defer { permit.unpause() }
     while true {
       do throws(HTTPFailure) {
-        return try receive(into: destination)
+        return try station == nil ? receive(into: destination) : receiveLive(into: destination)
       } catch {
         try resume(after: error)
       }
@@ -117,6 +121,11 @@ final class HTTPInput: MediaInput {
       $0.prefix { $0 != ";" }.trimmingCharacters(in: .whitespaces).lowercased()
     }
     entity = head.entity
+    station = Station(head.headers).flatMap { byteCount == nil || $0.metadataInterval != nil ? $0 : nil }
+    if let station {
+      entity = WebEntity(byteCount: nil)
+      splitter = station.metadataInterval.map(ICYSplitter.init(interval:))
+    }
     if byteCount == 0 {
       throw HTTPFailure(
         ErrorReport(
@@ -186,9 +195,28 @@ final class HTTPInput: MediaInput {
     let count = try take(into: UnsafeMutableRawBufferPointer(rebasing: destination[..<Int(room)]))
     offset += Int64(count)
     deliveredByteCount += Int64(count)
-    guard offset <= access.byteLimit else { throw HTTPFailure(tooLarge()) }
+    guard offset <= access.byteLimit || permit.isLive else { throw HTTPFailure(tooLarge()) }
     if count == 0, byteCount != nil { throw HTTPFailure(closed(at: offset), remedy: .retry) }
     return count
+  }
+
+  /// A station's next bytes of sound; 0 where its server has ended the transfer. What was read before has become
+  /// packets, so that a title stands before the first packet of its sound.
+  private func receiveLive(into destination: UnsafeMutableRawBufferPointer) throws(HTTPFailure) -> Int {
+    if let count = splitter?.takeMistaken(into: destination), count > 0 { return count }
+    while true {
+      let room = min(destination.count, splitter?.maximumReadByteCount ?? .max)
+      let bytes = UnsafeMutableRawBufferPointer(rebasing: destination[..<room])
+      let count = try take(into: bytes)
+      guard count > 0 else { return 0 }
+      guard let taken = splitter?.take(UnsafeRawBufferPointer(rebasing: bytes[..<count])) else {
+        return count
+      }
+      if let metadata = taken.block.flatMap(StreamMetadata.init(icyBlock:)) { permit.note(metadata) }
+      if taken.audioByteCount > 0 { return taken.audioByteCount }
+      let mistaken = splitter?.takeMistaken(into: destination) ?? 0
+      if mistaken > 0 { return mistaken }
+    }
   }
 
   /// The transfer's next bytes, within the limits of time and rate; 0 at the body's end.
@@ -245,6 +273,8 @@ final class HTTPInput: MediaInput {
   /// Goes on at `offset` on another connection, or throws why that cannot be.
   private func resume(after failure: HTTPFailure) throws(ErrorReport) {
     let begun = MonotonicClock.nowNanoseconds
+    // Its production connects anew, where the station is by then.
+    guard station == nil else { throw failure.report }
     var failure = failure
     var hasRenewed = false
     while true {

@@ -51,6 +51,7 @@ final class HTTPTransfer: HTTPClientResponseDelegate, Sendable {
     var headers: HTTPHeaders = ["User-Agent": "Antiphon/\(WireLimits.softwareVersion)"]
     for header in wanted.headers { headers.replaceOrAdd(name: header.name, value: header.value) }
     headers.add(name: "Accept-Encoding", value: "identity")
+    if range.first == 0 { headers.add(name: "Icy-MetaData", value: "1") }
     headers.add(name: "Range", value: "bytes=\(range.first)-")
     if range.first > 0, let validator = range.validator { headers.add(name: "If-Range", value: validator) }
     do {

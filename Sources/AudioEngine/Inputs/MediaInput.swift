@@ -8,6 +8,8 @@ protocol MediaInput: AnyObject {
   var isSeekable: Bool { get }
   /// Which bytes these are.
   var identity: SourceIdentity { get }
+  /// What a radio station says of itself; nil of anything else.
+  var station: Station? { get }
   /// Reads up to `destination.count` bytes; 0 at the end. May block, within the source's time limit.
   func read(into destination: UnsafeMutableRawBufferPointer) throws(ErrorReport) -> Int
   /// Goes on reading at a byte offset.
@@ -17,4 +19,5 @@ protocol MediaInput: AnyObject {
 extension MediaInput {
   /// What has no name of its own is known by when it was read.
   var identity: SourceIdentity { .fetchedNow }
+  var station: Station? { nil }
 }

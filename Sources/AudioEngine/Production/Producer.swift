@@ -102,8 +102,9 @@ package struct Producer: Sendable {
 
   private func run(_ timeline: Timeline, _ permit: HeldPermit) throws(ErrorReport) {
     onProduction()
-    let opened = try opener.open(timeline.key.source, permit)
+    var opened = try opener.open(timeline.key.source, permit)
     timeline.becomeOpen(opened.identity)
+    if opened.isLive { timeline.becomeLive() }
     let facts = opened.source.facts
     let start = timeline.key.startMilliseconds
     if start > 0, let duration = facts.durationMilliseconds, start >= duration, !facts.isDurationEstimated {
@@ -114,13 +115,33 @@ package struct Producer: Sendable {
       writer: Timeline.Writer(timeline),
       details: opener.details(of: opened, timeline.key.source, isPassthrough: isPassthrough))
     defer { if production.isTranscoding { admission.leave(timeline) } }
-    let rest = { restWhileAhead(timeline, permit) }
-    try opened.source.produce(timeline.key, settings, rest: rest) {
-      (call, event, count: inout Int) throws(DecoderFailure) in
-      defer { count = production.writer.count }
-      try take(event, call, &production, permit)
+    var backoff = LiveBackoff()
+    while true {
+      let failure = produce(opened.source, &production, permit)
+      guard timeline.isLive, production.writer.count > 0, !timeline.isCancelled else {
+        if let failure { throw failure }
+        return try checkEnd(facts, production.writer)
+      }
+      opened = try reopen(timeline, permit, after: failure, &backoff)
     }
-    try checkEnd(facts, production.writer)
+  }
+
+  /// - Returns: why it ended, where that was not the source's own end.
+  private func produce(
+    _ source: DecodedSource, _ production: inout Decoding, _ permit: HeldPermit
+  ) -> ErrorReport? {
+    let timeline = production.writer.timeline
+    let rest = { restWhileAhead(timeline, permit) }
+    do throws(ErrorReport) {
+      try source.produce(timeline.key, settings, rest: rest) {
+        (call, event, count: inout Int) throws(DecoderFailure) in
+        defer { count = production.writer.count }
+        try take(event, call, &production, permit)
+      }
+      return nil
+    } catch {
+      return error
+    }
   }
 
   /// What comes from a decoder process.
@@ -139,6 +160,7 @@ package struct Producer: Sendable {
     let timeline = production.writer.timeline
     switch event {
     case .opened, .picture: throw call.broken()
+    case .transcodes where production.isTranscoding: try call.resume()
     case .transcodes:
       production.details.isPassthrough = false
       do throws(ErrorReport) {

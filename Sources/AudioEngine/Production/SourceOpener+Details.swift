@@ -15,7 +15,10 @@ extension SourceOpener {
     details.album = extraction?.album ?? facts.album
     details.chapters = facts.chapters
     details.artwork = extraction?.thumbnail
-    details.isLive = extraction?.isLive ?? false
+    details.isLive = opened.isLive
+    details.station = opened.station?.name
+    details.genre = opened.station?.genre
+    details.bitrateKilobits = opened.station?.bitrateKilobits
     if case .file(let path) = source, let mediaRoot {
       details.nameAfter(file: path)
       details.artwork = ArtworkFinder(mediaRoot: mediaRoot, decoders: decoders).address(

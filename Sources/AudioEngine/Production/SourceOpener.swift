@@ -8,6 +8,11 @@ struct OpenedSource {
   let extraction: Extraction?
   /// Which bytes it is made of.
   let identity: SourceIdentity
+  /// Of a radio station: what it says of itself.
+  let station: Station?
+
+  /// Whether it has no end, as its server or its page says.
+  var isLive: Bool { station != nil || extraction?.isLive == true }
 }
 
 /// Opens a track's source: a file, a direct link, or a page with the help of yt-dlp, which is asked only
@@ -116,7 +121,8 @@ package struct SourceOpener: Sendable {
     let probing = MonotonicClock.nowNanoseconds
     let decoded = try DecodedSource(source, input, permit, pool: decoders)
     permit.journal.record(.probe, since: probing)
-    return OpenedSource(source: decoded, extraction: extraction, identity: input.identity)
+    return OpenedSource(
+      source: decoded, extraction: extraction, identity: input.identity, station: input.station)
   }
 
   /// Media types that are no audio, whatever they hold: there is no need to look.

@@ -36,6 +36,8 @@ final class Session {
   var bufferingSinceNanoseconds: UInt64?
   var pausedSinceNanoseconds: UInt64?
   var isStuckAnnounced = false
+  /// The last entry of the timeline's metadata that was told.
+  var metadataNumber = 0
 
   init(_ play: NewPlay, now: UInt64) {
     id = play.id
@@ -44,8 +46,8 @@ final class Session {
     machine = SessionStateMachine(startsPaused: request.paused)
     lease = play.lease
     let timeline = lease.timeline
-    cursor = Timeline.Cursor(
-      timeline, index: max(0, timeline.packetIndex(atMilliseconds: request.startMilliseconds)))
+    let index = timeline.startIndex(atMilliseconds: request.startMilliseconds)
+    cursor = Timeline.Cursor(timeline, index: index, origin: timeline.isLive ? index : 0)
     volume = request.volume
     pendingPlay = play.pendingRequest
     history = SessionHistory(
@@ -54,7 +56,10 @@ final class Session {
   }
 
   /// Since when nobody hears anything of it: paused, or with nothing to send.
-  var idleSinceNanoseconds: UInt64? { pausedSinceNanoseconds ?? bufferingSinceNanoseconds }
+  /// A station that is silent for a while comes back.
+  var idleSinceNanoseconds: UInt64? {
+    pausedSinceNanoseconds ?? (cursor.timeline.isLive ? nil : bufferingSinceNanoseconds)
+  }
 
   var levelToCome: Double { pendingLevel?.level ?? volume }
 
@@ -64,12 +69,21 @@ final class Session {
       bitrateKilobits: request.bitrateKilobits)
   }
 
+  /// What is live continues where it is by now.
+  func joinLiveSource() {
+    guard cursor.timeline.isLive else { return }
+    cursor.move(to: cursor.timeline.startIndex(atMilliseconds: 0))
+  }
+
   /// Puts the cursor on another timeline.
   func move(to lease: TimelineLease, positionMilliseconds: Int) {
     self.lease = lease
     cursor = Timeline.Cursor(
       lease.timeline, index: max(0, lease.timeline.packetIndex(atMilliseconds: positionMilliseconds)))
+    let playing = track
     track = lease.timeline.track ?? track
+    metadataNumber = 0
+    if lease.timeline.isLive, let playing { track?.metadata = playing.metadata }
     history.moved(to: lease.timeline.journal)
   }
 }

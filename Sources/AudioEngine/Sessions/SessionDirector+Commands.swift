@@ -38,6 +38,7 @@ extension SessionDirector {
       startTransition(session, .pause(pendingRequest), now: now)
     case .resume:
       try session.machine.requirePaused()
+      session.joinLiveSource()
       startTransition(session, .resume(pendingRequest), now: now)
     case .stop: startTransition(session, .stop(pendingRequest), now: now)
     case .seek(let position): try seek(session, to: position, pendingRequest, now: now)

@@ -59,7 +59,7 @@ extension SessionDirector {
     let isNear = position + (Splice.packetsFrom + 1) * packet > end && position + 2 * packet <= end
     if isNear, session.transition == nil, session.pendingMove == nil,
       session.bufferingSinceNanoseconds == nil, effects.hasRoomForSplices,
-      session.cursor.timeline.hasPacket(atMilliseconds: end)
+      session.cursor.packetIndex(atMilliseconds: end) < session.cursor.timeline.packetCount
     {
       startTransition(session, .endOfRange, now: now)
     }

@@ -7,6 +7,10 @@ extension SessionDirector {
     _ session: Session, to position: Int, _ pendingRequest: PendingRequest, now: UInt64
   ) throws(ErrorReport) {
     try session.machine.requirePlace(for: "seek")
+    if session.cursor.timeline.isLive {
+      throw ErrorReport(
+        .invalidState, "seek: what plays is live, and has no other place than now", stage: .command)
+    }
     if session.source.isEndlessScore {
       throw ErrorReport(
         .invalidState, "seek: what plays is an endless score, which has no places", stage: .command)

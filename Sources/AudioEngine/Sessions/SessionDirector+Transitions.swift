@@ -26,7 +26,7 @@ extension SessionDirector {
     _ session: Session, _ action: PendingTransition.Action, now: UInt64
   ) -> Int {
     let last = session.request.endMilliseconds.map {
-      session.cursor.timeline.packetIndex(atMilliseconds: $0) - 1
+      session.cursor.packetIndex(atMilliseconds: $0) - 1
     }
     if case .endOfRange = action, let last { return last }
     let due = anchor(session).dueNanoseconds
@@ -51,7 +51,7 @@ extension SessionDirector {
       return fadeOut + fadeIn(side(of: lease.timeline, atMilliseconds: position))
     case .volume(_, let lease, _):
       guard let outgoing else { return [] }
-      let position = session.cursor.timeline.position(ofPacket: index)
+      let position = session.cursor.position(ofPacket: index)
       return [Splice(outgoing: outgoing, incoming: side(of: lease.timeline, atMilliseconds: position))]
     case .endOfRange:
       let start = session.request.startMilliseconds

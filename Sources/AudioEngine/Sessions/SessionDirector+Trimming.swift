@@ -24,14 +24,14 @@ extension SessionDirector {
   func trim() {
     var needs = Needs()
     for session in sessions.values {
-      needs.add(session.place)
+      if !session.isPausedLive { needs.add(session.place) }
       if let place = session.pendingPlace { needs.add(place) }
       if let place = session.transitionPlace { needs.add(place) }
     }
     let played = needs
     var left: [Session] = []
     for session in sessions.values {
-      guard let place = session.nextPlace else { continue }
+      guard let place = session.nextPlace, !place.timeline.isLive else { continue }
       if let slowest = played[place.timeline], place.index + Self.packetsKeptForNext < slowest {
         left.append(session)
       } else {
@@ -51,6 +51,9 @@ extension Session {
   /// A packet of a timeline.
   typealias Place = (timeline: Timeline, index: Int)
 
+  /// It continues where its source is by then.
+  fileprivate var isPausedLive: Bool { cursor.timeline.isLive && pausedSinceNanoseconds != nil }
+
   fileprivate var place: Place { (cursor.timeline, cursor.index) }
 
   /// Where a move that is under way will put the cursor.
@@ -68,7 +71,8 @@ extension Session {
     switch transition?.action {
     case .seek(let lease, let position, _): place(lease, position)
     case .volume(_, let lease, _): place(lease, cursor.positionMilliseconds)
-    case .replace(let play): place(play.lease, play.request.startMilliseconds)
+    case .replace(let play):
+      (play.lease.timeline, play.lease.timeline.startIndex(atMilliseconds: play.request.startMilliseconds))
     case .pause, .resume, .begin, .stop, .endOfRange, nil: nil
     }
   }

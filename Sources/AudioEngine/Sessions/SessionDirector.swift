@@ -127,6 +127,11 @@ package final class SessionDirector {
       endUnderrun(session, now: now)
       emit(.playing(anchor(session)), session.id)
     }
+    if let entry = session.cursor.metadata(after: session.metadataNumber) {
+      session.metadataNumber = entry.number
+      session.track?.metadata = entry.metadata
+      emit(.metadata(entry.metadata), session.id)
+    }
     if let packet = session.joint.take(at: session.cursor.index) {
       packet.withUnsafeBytes { append($0, of: session) }
       session.cursor.skip()

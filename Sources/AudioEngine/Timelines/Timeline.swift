@@ -27,6 +27,8 @@ package final class Timeline: Production {
   private let phaseValue = Atomic<UInt8>(Phase.opening.rawValue)
   private let cancelled = Atomic<Bool>(false)
   private let uncacheable = Atomic<Bool>(false)
+  private let live = Atomic<Bool>(false)
+  private let metadata = TimelineMetadata()
   private let details = Mutex(Details())
   private let wake = DispatchSemaphore(value: 0)
 
@@ -90,8 +92,21 @@ package final class Timeline: Production {
   /// Packets produced beyond the session that is furthest: how soon the timeline runs dry.
   package var packetsAhead: Int { packetCount - furthestIndex.load(ordering: .relaxed) }
 
+  /// Its source has no end, and plays now what it plays: who joins, joins where it is.
+  package var isLive: Bool { live.load(ordering: .relaxed) }
+
+  /// Packets between a session that joins a live source and what comes of it next: 3 s, in which it may be late.
+  private static let livePacketsBehind = 150
+
+  /// Where a session begins that asks for a position.
+  func startIndex(atMilliseconds position: Int) -> Int {
+    guard isLive else { return max(0, packetIndex(atMilliseconds: position)) }
+    return max(firstRetained.load(ordering: .relaxed), packetCount - Self.livePacketsBehind)
+  }
+
   /// Whether a cursor can be put at a position: it is kept, or will be produced within two seconds.
   package func covers(positionMilliseconds position: Int) -> Bool {
+    if isLive, position == key.startMilliseconds { return phase == .opening || phase == .producing }
     let index = packetIndex(atMilliseconds: position)
     guard index >= firstRetained.load(ordering: .relaxed) else { return false }
     switch phase {
@@ -196,6 +211,15 @@ extension Timeline {
   /// Blocks the producer while it is far enough ahead: for so long, or until `cancel`.
   func rest(milliseconds: Int) { _ = wake.wait(timeout: .now() + .milliseconds(milliseconds)) }
 
+  /// The source has no end.
+  package func becomeLive() {
+    markUncacheable()
+    live.store(true, ordering: .relaxed)
+  }
+
+  /// The source says what plays from the next packet on.
+  package func note(_ new: StreamMetadata) { metadata.append(new, at: packetCount) }
+
   /// The timeline will not be kept in the cache: what every session has played is freed.
   package func markUncacheable() { uncacheable.store(true, ordering: .relaxed) }
   var isUncacheable: Bool { uncacheable.load(ordering: .relaxed) }
@@ -209,16 +233,23 @@ extension Timeline {
     let timeline: Timeline
     /// The packet to be read next.
     private(set) var index: Int
+    /// The packet that stands for the timeline's start: another one where a live source was joined.
+    private let origin: Int
     private var segment: PacketSegment?
     private var offset = 0
 
-    package init(_ timeline: Timeline, index: Int = 0) {
+    package init(_ timeline: Timeline, index: Int = 0, origin: Int = 0) {
       self.timeline = timeline
       self.index = index
+      self.origin = origin
       timeline.isWanted(at: index)
     }
 
-    package var positionMilliseconds: Int { timeline.position(ofPacket: index) }
+    package var positionMilliseconds: Int { position(ofPacket: index) }
+    func position(ofPacket index: Int) -> Int { timeline.position(ofPacket: index - origin) }
+    func packetIndex(atMilliseconds position: Int) -> Int {
+      timeline.packetIndex(atMilliseconds: position) + origin
+    }
     /// Whether the next packet is there to be read.
     package var hasPacket: Bool { index < timeline.packetCount }
 
@@ -242,6 +273,11 @@ extension Timeline {
 
     /// Goes past the next packet, which is there, without reading it.
     package mutating func skip() { _ = withNext { _ in } }
+
+    /// What the source has said last of the packets up to this one, where that came after the entry `number`.
+    func metadata(after number: Int) -> TimelineMetadata.Entry? {
+      timeline.metadata.last(upTo: index, after: number)
+    }
 
     /// Copies of the packets around an index, as far as they are there: for a splice at it.
     package func side(at index: Int) -> Splice.Side {

@@ -12,6 +12,9 @@ extension Ready {
     album = track.album
     artwork = track.artwork
     live = track.isLive ? true : nil
+    station = track.station
+    genre = track.genre
+    bitrate = track.bitrateKilobits
     chapters = track.chapters.isEmpty ? nil : track.chapters
   }
 }
@@ -24,6 +27,8 @@ extension SessionSnapshot {
     album = track.album
     artwork = track.artwork
     live = track.isLive ? true : nil
+    station = track.station
+    genre = track.genre
     durationMilliseconds = track.durationMilliseconds
     codec = track.codec
     passthrough = track.isPassthrough

@@ -47,6 +47,10 @@ package struct TrackDetails: Codable, Sendable, Equatable {
   }
   /// A stream without an end.
   package var isLive = false
+  /// Of a radio station: its name, its genre, and the bit rate of its stream in kbit/s.
+  package var station: String?
+  package var genre: String?
+  package var bitrateKilobits: Int?
   /// At most `WireLimits.maximumChapters`, in the order of their starts.
   package var chapters: [Chapter] = []
   /// Of the whole source, in milliseconds; nil where the container does not say.
@@ -56,6 +60,12 @@ package struct TrackDetails: Codable, Sendable, Equatable {
   /// libavcodec's name of the source's codec.
   package var codec: String
   package var isPassthrough: Bool
+
+  /// What it plays now.
+  var metadata: StreamMetadata {
+    get { StreamMetadata(title: title, artist: artist) }
+    set { (title, artist) = (newValue.title, newValue.artist) }
+  }
 
   package init(title: String?, durationMilliseconds: Int?, codec: String, isPassthrough: Bool) {
     self.title = title

@@ -1,4 +1,5 @@
 import ServiceSupport
+import WireProtocol
 
 /// A worker's use of the CPU permits, and of its slot: both are held while it produces, and given up while it waits.
 final class HeldPermit {
@@ -24,6 +25,11 @@ final class HeldPermit {
 
   /// Whether nothing has been produced yet, so that someone waits for the opening.
   var isOpening: Bool { production.isOpening }
+
+  /// Whether the production has no end.
+  var isLive: Bool { production.isLive }
+
+  func note(_ metadata: StreamMetadata) { production.note(metadata) }
 
   /// Where what happens to the production is noted.
   var journal: StageJournal { production.journal }

@@ -178,7 +178,7 @@ extension EngineEvent.Body {
   /// Whether a session's queue may be another after it.
   fileprivate var movesQueue: Bool {
     switch self {
-    case .extracting, .ready, .ended, .error: true
+    case .extracting, .ready, .metadata, .ended, .error: true
     default: false
     }
   }

@@ -31,6 +31,9 @@ extension Playback {
       reported.buffering = false
       reported.positionMilliseconds = position
     case .buffering: reported.buffering = true
+    case .metadata(let metadata):
+      reported.title = metadata.title
+      reported.artist = metadata.artist
     case .status(let snapshot): describe(snapshot)
     case .ended:
       isLost = false
@@ -84,6 +87,8 @@ extension Playback {
     reported.album = ready.album
     reported.artwork = ready.artwork
     reported.live = ready.live
+    reported.station = ready.station
+    reported.genre = ready.genre
     reported.chapters = ready.chapters ?? []
     reported.volume = ready.volume ?? reported.volume
     reported.loop = ready.loop ?? reported.loop
@@ -111,6 +116,8 @@ extension Playback {
   }
 
   package mutating func follow(_ event: EngineEvent, _ context: inout Context) {
+    // Needs the current entry alone, which is never on disk only.
+    if case .metadata(let metadata) = event.body { return describeCurrent(metadata) }
     guard isQueueLoaded else { return actions.append(.loadQueue(then: .follow(event))) }
     switch event.body {
     case .extracting(let url, let tag): began(url, tag, &context)
@@ -122,6 +129,16 @@ extension Playback {
     }
     prepareNextIfNeeded(&context)
     actions.append(.followed(event.body))
+  }
+
+  /// A station's title is what its entry is called while it plays.
+  private mutating func describeCurrent(_ metadata: StreamMetadata) {
+    guard let url = reported.url, playsCurrent(url) else { return }
+    plan.queue.describeCurrent { track in
+      track.title = metadata.title ?? reported.station
+      track.artist = metadata.artist
+    }
+    actions.append(.saveThenAnnounceQueue(queueView()))
   }
 
   mutating func began(_ url: String, _ tag: String?, _ context: inout Context) {

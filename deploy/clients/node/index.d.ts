@@ -39,6 +39,9 @@ export interface Track extends NewTrack {
   id?: string;
   album?: string;
   live?: boolean;
+  /** Of a radio station: its name. */
+  station?: string;
+  genre?: string;
   chapters?: { start_ms: number; title: string }[];
   codec?: string;
   passthrough?: boolean;

@@ -57,6 +57,8 @@ async def with_cover(
 
 def _notes(state: SessionState, track: Track) -> list[str]:
     notes = []
+    if track.station and track.station != track.title:
+        notes.append(one_line(track.station, 60))
     if track.requested_by:
         notes.append(f"for {one_line(track.requested_by, 60)}")
     if state.total:

@@ -46,8 +46,8 @@ export class SessionState {
     if (!entry && !this.#details.url) return null;
     // Between two tracks the two can be of different ones for a moment: the entry then says what plays.
     const details = entry && entry.url !== this.#details.url ? {} : this.#details;
-    const { url, title, artist, album, artwork, live, chapters, codec, passthrough } = details;
-    const found = { url, title, artist, album, artwork, live, chapters, codec, passthrough, ...entry };
+    const { url, title, artist, album, artwork, live, station, genre, chapters, codec, passthrough } = details;
+    const found = { url, title, artist, album, artwork, live, station, genre, chapters, codec, passthrough, ...entry };
     // The engine has measured it.
     found.duration_ms = details.duration_ms ?? entry?.duration_ms;
     return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== undefined));
@@ -86,6 +86,9 @@ export class SessionState {
       case 'ready':
         this.#details = event;
         this.volume = event.volume ?? this.volume;
+        break;
+      case 'metadata':
+        this.#details = { ...this.#details, title: event.title, artist: event.artist };
         break;
       case 'playing':
       case 'resumed':

@@ -95,6 +95,8 @@ class SessionState:
         elif kind == "ready":
             self._details = event
             self.volume = float(event.get("volume", self.volume))
+        elif kind == "metadata":
+            self._details = {**self._details, "title": event.get("title"), "artist": event.get("artist")}
         elif kind in ("playing", "resumed", "rebased"):
             self._take_playback("streaming", event["position_ms"])
         elif kind == "seeked":

@@ -38,6 +38,9 @@ class Track:
     requested_by: str | None = None
     #: A stream without an end.
     live: bool = False
+    #: Of a radio station: its name.
+    station: str | None = None
+    genre: str | None = None
     #: `start_ms` and `title` each.
     chapters: tuple[Mapping[str, Any], ...] = ()
     codec: str | None = None
@@ -82,6 +85,8 @@ def track_of(entry: Entry | None, details: Mapping[str, Any]) -> Track | None:
         duration_ms=details.get("duration_ms") or said.get("duration_ms"),
         requested_by=said.get("requested_by"),
         live=bool(details.get("live", False)),
+        station=details.get("station"),
+        genre=details.get("genre"),
         chapters=tuple(details.get("chapters", ())),
         codec=details.get("codec"),
         passthrough=bool(details.get("passthrough", False)),

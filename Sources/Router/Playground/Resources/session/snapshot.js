@@ -17,6 +17,9 @@ export class Snapshot {
   /** An address of a picture, as the server gave it. */
   artwork = null;
   live = false;
+  /** Of a radio station: its name. */
+  station = null;
+  genre = null;
   /** Of `{start_ms, title}`. */
   chapters = [];
   durationMs = null;
@@ -62,6 +65,10 @@ export class Snapshot {
         this.volume = event.volume ?? this.volume;
         this.#describe(event);
         this.chapters = event.chapters ?? [];
+        break;
+      case 'metadata':
+        this.title = event.title ?? null;
+        this.artist = event.artist ?? null;
         break;
       case 'playing':
       case 'resumed':
@@ -122,6 +129,8 @@ export class Snapshot {
     this.album = track.album ?? null;
     this.artwork = track.artwork ?? null;
     this.live = track.live ?? false;
+    this.station = track.station ?? null;
+    this.genre = track.genre ?? null;
     this.durationMs = track.duration_ms ?? null;
     this.loop = track.loop ?? false;
     this.codec = track.codec ?? null;

@@ -11,7 +11,7 @@ export class NowPlaying {
   #shownCover = null;
 
   show(snapshot, isConnected) {
-    const { url, state, artist, album, live } = snapshot;
+    const { url, state, artist, album, live, station, genre } = snapshot;
     const name = url ? trackName(snapshot) : 'Choose something to hear';
     setText(byId('phase'), isConnected ? phase(snapshot) : 'Reconnecting…');
     byId('live').hidden = !live || state === 'idle';
@@ -21,7 +21,7 @@ export class NowPlaying {
     stage.classList.toggle('has-track', url !== null);
     setText(byId('title'), name);
     byId('title').title = url ?? '';
-    setText(byId('byline'), [artist, album].filter(Boolean).join(' · '));
+    setText(byId('byline'), [artist, album, station === name ? null : station, genre].filter(Boolean).join(' · '));
     setText(byId('place'), url ? placeLabel(snapshot) : '\u00a0');
     this.#showCover(snapshot);
     document.title = state === 'idle' ? 'Antiphon' : `${[artist, name].filter(Boolean).join(' – ')} · Antiphon`;

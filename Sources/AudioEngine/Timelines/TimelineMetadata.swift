@@ -1,0 +1,37 @@
+import Synchronization
+import WireProtocol
+
+/// What a live source has said that it plays, each entry from its packet on. Written by the producer, read by the pacer.
+final class TimelineMetadata: Sendable {
+  struct Entry {
+    /// Counts up from 1.
+    var number: Int
+    var packetIndex: Int
+    var metadata: StreamMetadata
+  }
+
+  /// The last ones: a session is a few seconds behind its source.
+  private static let maximumCount = 64
+
+  private let entries = Mutex<[Entry]>([])
+  private let count = Atomic<Int>(0)
+
+  func append(_ metadata: StreamMetadata, at packetIndex: Int) {
+    entries.withLock { entries in
+      guard entries.last?.metadata != metadata else { return }
+      let number = (entries.last?.number ?? 0) + 1
+      entries.append(Entry(number: number, packetIndex: packetIndex, metadata: metadata))
+      if entries.count > Self.maximumCount { entries.removeFirst() }
+      count.store(number, ordering: .releasing)
+    }
+  }
+
+  /// The last entry that holds for a packet, where it comes after the entry `number`. Takes the lock only where there is
+  /// an entry after that one.
+  func last(upTo packetIndex: Int, after number: Int) -> Entry? {
+    guard count.load(ordering: .acquiring) > number else { return nil }
+    return entries.withLock { entries in
+      entries.last { $0.packetIndex <= packetIndex && $0.number > number }
+    }
+  }
+}

@@ -1,0 +1,175 @@
+"""Radio: real Icecast stations, which never end, say what they play, go away and come back."""
+
+import asyncio
+
+import pytest
+
+from analysis import dominant_frequency
+from client import listen, request
+from icecast import KINDS, Icecast
+from inbox import assert_unbroken
+from media import FLAC, MP3_CBR, tone_clip
+from opus import RATE, decode
+from processes import Antiphon
+
+#: Longer than any test listens.
+LOW, HIGH = tone_clip(440, 20, FLAC), tone_clip(880, 20, FLAC)
+SONG = tone_clip(620, 3, MP3_CBR)
+
+
+@pytest.fixture(scope="module")
+def antiphon(tmp_path_factory, media):
+    options = ("--source-timeout-seconds", "2", "--max-source-bytes", "200000")
+    folder = tmp_path_factory.mktemp("radio")
+    with Antiphon(folder, media.root, allow=("127.0.0.1/32",), engine_options=options) as running:
+        yield running
+
+
+@pytest.fixture
+def icecast(tmp_path, media):
+    media.make(LOW, HIGH, SONG)
+    with Icecast(tmp_path) as server:
+        yield server
+
+
+def sound_of(packets):
+    return decode(packet.audio for packet in packets)[:, 0]
+
+
+def assert_tone(packets, frequency: float, what: str) -> None:
+    assert_unbroken(packets, what)
+    sound = sound_of(packets)[RATE // 10 :]
+    assert abs(dominant_frequency(sound) - frequency) < 3, f"{what}: {dominant_frequency(sound)} Hz"
+
+
+async def hear(listener, frequency: float, what: str, packets: int = 100) -> None:
+    """So many packets from now on, all of that tone."""
+    since = listener.mark()
+    await listener.wait_packets(packets, since=since)
+    assert_tone(listener.packets(since), frequency, what)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_station_plays_and_says_what_it_is(antiphon, icecast, media, new_session, kind):
+    icecast.feed("live", media.path(LOW), kind)
+    async with listen(antiphon.router.url, new_session()) as listener:
+        ready = await play(listener, f"{icecast.url}/live")
+        assert (ready["live"], ready["station"], ready["genre"]) == (True, "Test FM", "Tones"), ready
+        assert "duration_ms" not in ready
+        await hear(listener, 440, kind)
+        session = (await listener.command("status"))["session"]
+        assert (session["live"], session["station"], session["genre"]) == (True, "Test FM", "Tones"), session
+
+
+async def play(listener, url: str) -> dict:
+    """A mount is there a moment after somebody has begun to feed it."""
+    for _ in range(50):
+        answer = await listener.ask("play", url=url)
+        if answer["type"] == "ready":
+            return answer
+        await asyncio.sleep(0.2)
+    raise AssertionError(answer)
+
+
+async def test_titles_come_with_their_packets(antiphon, icecast, media, new_session):
+    icecast.feed("live", media.path(LOW))
+    async with listen(antiphon.router.url, new_session()) as listener:
+        await play(listener, f"{icecast.url}/live")
+        await listener.wait_packets(50)
+        for said, title, artist in [
+            ("Miles Davis - So What", "So What", "Miles Davis"),
+            ("News at ten", "News at ten", None),
+            ("Björk – 'Jóga'; - Two - Three", "Two - Three", "Björk – 'Jóga';"),
+        ]:
+            since = listener.mark()
+            await icecast.announce("live", said)
+            told = await listener.wait_event("metadata", since)
+            assert (told.get("title"), told.get("artist")) == (title, artist), told
+            session = (await listener.command("status"))["session"]
+            assert (session.get("title"), session.get("artist")) == (title, artist), session
+            queue = await listener.wait_event("queue", since)
+            assert (queue["queue"]["current"]["title"], queue["queue"]["current"].get("artist")) == (title, artist)
+        assert_tone(listener.packets(), 440, "a station with titles")
+
+
+async def test_a_source_that_ends_and_comes_back_is_heard_again(antiphon, icecast, media, new_session):
+    """Another tone in another codec comes back behind the same address."""
+    icecast.feed("live", media.path(LOW))
+    async with listen(antiphon.router.url, new_session()) as listener:
+        await play(listener, f"{icecast.url}/live")
+        await hear(listener, 440, "before")
+        since = listener.mark()
+        icecast.silence("live")
+        await listener.wait_event("buffering", since)
+        reason = await request("GET", f"{antiphon.router.url}/api/v1/sessions/{listener.session}/why")
+        assert any(stage["stage"] == "restart" and "asked again" in stage["detail"] for stage in reason.body["stages"])
+        since = listener.mark()
+        icecast.feed("live", media.path(HIGH), "opus")
+        await listener.wait_event("playing", since)
+        await hear(listener, 880, "after")
+        assert not listener.events("ended") and not listener.events("error")
+
+
+async def test_a_server_that_is_killed_and_started_again_is_heard_again(antiphon, icecast, media, new_session):
+    icecast.feed("live", media.path(LOW), "aac")
+    async with listen(antiphon.router.url, new_session()) as listener:
+        await play(listener, f"{icecast.url}/live")
+        await hear(listener, 440, "before")
+        since = listener.mark()
+        icecast.kill()
+        await listener.wait_event("buffering", since)
+        since = listener.mark()
+        icecast.start()
+        icecast.feed("live", media.path(HIGH), "aac")
+        await listener.wait_event("playing", since)
+        await hear(listener, 880, "after")
+        assert not listener.events("ended")
+
+
+async def test_sixty_sessions_of_a_station_are_one_connection(antiphon, icecast, media, new_session):
+    icecast.feed("live", media.path(LOW))
+    url = f"{icecast.url}/live"
+    async with listen(antiphon.router.url, new_session()) as first:
+        await play(first, url)
+        others = [new_session() for _ in range(59)]
+        sessions = f"{antiphon.router.url}/api/v1/sessions"
+        played = [request("POST", f"{sessions}/{each}/play", {"url": url}) for each in others]
+        assert {answer.status for answer in await asyncio.gather(*played)} == {200}
+        async with listen(antiphon.router.url, others[-1]) as last:
+            await hear(last, 440, "the sixtieth")
+        assert await icecast.listeners("live") == 1
+        await asyncio.gather(*(request("POST", f"{sessions}/{each}/stop") for each in others))
+        await hear(first, 440, "the first")
+
+
+async def test_it_has_no_place_to_go_back_to(antiphon, icecast, media, new_session):
+    icecast.feed("live", media.path(LOW))
+    async with listen(antiphon.router.url, new_session()) as listener:
+        await play(listener, f"{icecast.url}/live")
+        await listener.wait_packets(20)
+        refused = await listener.ask("seek", position_ms=1_000)
+        assert refused["code"] == "invalid_state" and "live" in refused["message"], refused
+        # Paused, it continues where it is by then; louder, it is the same station.
+        await listener.command("pause")
+        await asyncio.sleep(1)
+        await listener.command("resume")
+        await hear(listener, 440, "resumed")
+        await listener.command("volume", level=0.5)
+        await hear(listener, 440, "softer")
+
+
+async def test_a_queue_goes_from_a_song_to_a_station_and_on(antiphon, icecast, media, new_session):
+    icecast.feed("live", media.path(LOW))
+    async with listen(antiphon.router.url, new_session()) as listener:
+        await play(listener, f"{icecast.url}/live")
+        await listener.command("stop")
+        urls = [SONG.url, f"{icecast.url}/live", HIGH.url]
+        await listener.command("queue_add", tracks=[{"url": url} for url in urls])
+        await listener.wait(
+            lambda: any(event["url"].startswith("http") for event in listener.events("ready")), "the station", 30
+        )
+        await hear(listener, 440, "the station after a song")
+        await listener.command("skip")
+        since = listener.mark()
+        await listener.wait_event("playing", since)
+        await hear(listener, 880, "what follows the station")
