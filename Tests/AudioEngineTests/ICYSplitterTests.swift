@@ -1,7 +1,6 @@
+import AudioEngineCore
 import Testing
 import WireProtocol
-
-@testable import AudioEngineCore
 
 @Suite struct `A station's metadata` {
   private static let interval = 100

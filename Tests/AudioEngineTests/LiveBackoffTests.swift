@@ -1,6 +1,5 @@
+import AudioEngineCore
 import Testing
-
-@testable import AudioEngineCore
 
 @Suite struct `A live source that is gone` {
   @Test func `is asked more and more seldom, up to every 30 s`() {
