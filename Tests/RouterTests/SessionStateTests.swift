@@ -83,7 +83,8 @@ private struct EngineSide {
     let body = try await router.request("GET", "/api/v1/sessions/s").body
     let session = try Vectors.object(Data(body.utf8))
     let details = [
-      "url", "title", "artist", "album", "artwork", "live", "chapters", "duration_ms", "codec", "passthrough",
+      "url", "title", "artist", "album", "artwork", "live", "station", "genre", "chapters", "duration_ms",
+      "codec", "passthrough",
     ]
     let track = session.filter { name, value in
       details.contains(name) && value as? Bool != false && (value as? [Any])?.isEmpty != true
