@@ -11,6 +11,7 @@ from inbox import assert_unbroken
 from media import FLAC, MP3_CBR, tone_clip
 from opus import RATE, decode
 from processes import Antiphon
+from tab import expect, tab_in
 
 #: Longer than any test listens.
 LOW, HIGH = tone_clip(440, 20, FLAC), tone_clip(880, 20, FLAC)
@@ -124,6 +125,24 @@ async def test_a_server_that_is_killed_and_started_again_is_heard_again(antiphon
         await listener.wait_event("playing", since)
         await hear(listener, 880, "after")
         assert not listener.events("ended", begun)
+
+
+async def test_the_page_shows_a_station_as_one(antiphon, icecast, media, browser):
+    icecast.feed("live", media.path(LOW))
+    router = antiphon.router.url
+    async with tab_in(browser, router) as tab, listen(router, await tab.session()) as listener:
+        await play(listener, f"{icecast.url}/live")
+        await icecast.announce("live", "Miles Davis - So What")
+        await expect(tab.page.locator("#title")).to_have_text("So What")
+        await expect(tab.page.locator("#byline")).to_have_text("Miles Davis · Test FM · Tones")
+        await expect(tab.page.locator("#live")).to_be_visible()
+        await expect(tab.page.locator("#since")).to_contain_text("Playing here since")
+        await expect(tab.page.locator("#seek")).to_be_hidden()
+        await tab.wait_for_tone(440)
+        await listener.play(SONG.url)
+        await expect(tab.page.locator("#seek")).to_be_visible()
+        await expect(tab.page.locator("#live")).to_be_hidden()
+        await tab.assert_no_errors()
 
 
 async def test_sixty_sessions_of_a_station_are_one_connection(antiphon, icecast, media, new_session):

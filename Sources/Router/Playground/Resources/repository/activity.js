@@ -1,6 +1,7 @@
 // How much happened over the last day: a bar for every quarter of an hour, and the same in a sentence.
 
 import { byId, make, setText } from '../view/elements.js';
+import { clockLabel } from '../view/format.js';
 
 const SVG = 'http://www.w3.org/2000/svg';
 const HEIGHT = 100;
@@ -46,7 +47,7 @@ export class Activity {
         x: i + GAP / 2, y: HEIGHT - height, width: 1 - GAP, height, class: events ? 'busy' : 'calm',
       });
       const title = element('title', {});
-      title.textContent = `${clock(startMs)}: ${eventsLabel(events)}`;
+      title.textContent = `${clockLabel(startMs)}: ${eventsLabel(events)}`;
       bar.append(title);
       return bar;
     }));
@@ -64,7 +65,7 @@ function summary(bins) {
   const commits = sum('commits');
   const busiest = bins.reduce((most, bin) => (bin.events >= most.events ? bin : most));
   const pushed = commits ? ` and ${commits} ${commits === 1 ? 'commit' : 'commits'}` : '';
-  return `${eventsLabel(events)}${pushed} in the last 24 hours, most at ${clock(busiest.start_ms)}`;
+  return `${eventsLabel(events)}${pushed} in the last 24 hours, most at ${clockLabel(busiest.start_ms)}`;
 }
 
 /** Round hours of the day, each over its bar. */
@@ -78,7 +79,6 @@ function hours(bins) {
   });
 }
 
-const clock = (ms) => new Date(ms).toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit' });
 const hour = (ms) => new Date(ms).toLocaleTimeString(undefined, { hour: 'numeric' });
 const eventsLabel = (count) => `${count} ${count === 1 ? 'event' : 'events'}`;
 

@@ -2,6 +2,7 @@
 
 import { agoLabel } from '../session/event-words.js';
 import { byId, make } from '../view/elements.js';
+import { clockLabel } from '../view/format.js';
 
 /** Names that no server of GitHub's can reach. */
 const LOCAL = /^(?:localhost|127\.|10\.|192\.168\.|\[::1\])/;
@@ -32,7 +33,7 @@ export function showConnect(notices, { webhooks, polling = [] }) {
 
 /** "octocat/Hello-World: asked just now"; with what is wrong, and when it is tried again. */
 function sourceLabel({ name, last_poll_ms: last, next_poll_ms: next, problem }) {
-  const time = new Date(next).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' });
+  const time = clockLabel(next);
   if (problem) return `${name}: ${problem}. It is tried again at ${time}.`;
   return last ? `${name}: asked ${agoLabel(last, Date.now())}` : `${name}: not asked yet`;
 }

@@ -9,6 +9,9 @@ export function timeLabel(ms) {
   return h ? `${h}:${pad(m)}:${pad(s)}` : `${m}:${pad(s)}`;
 }
 
+/** A moment (ms since 1970) → "14:05", as people there write it. */
+export const clockLabel = (ms) => new Date(ms).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' });
+
 /** For sums: 3_720_000 → "1 h 2 min"; 45_000 → "1 min". */
 export function lengthLabel(ms) {
   const minutes = Math.max(1, Math.round(ms / 60_000));

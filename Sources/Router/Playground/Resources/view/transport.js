@@ -2,7 +2,7 @@
 
 import { announce, byId, setDisabled, setText } from './elements.js';
 import { Chapters } from './chapters.js';
-import { spokenTime, timeLabel } from './format.js';
+import { clockLabel, spokenTime, timeLabel } from './format.js';
 
 /** The last packet of a track begins this long before its end; at the end itself there is nothing to play. */
 const LAST_PACKET_MS = 20;
@@ -222,7 +222,12 @@ export class Transport {
       : `${spokenTime(positionMs)} of ${spokenTime(durationMs)}`) + (chapter ? `, ${chapter}` : '');
     if (this.#seek.getAttribute('aria-valuetext') !== spoken) this.#seek.setAttribute('aria-valuetext', spoken);
     setText(byId('elapsed'), timeLabel(positionMs));
-    setText(byId('duration'), isActive && this.#snapshot.live ? 'live' : timeLabel(durationMs));
+    // What is live has no place to go to.
+    const isLive = Boolean(isActive && this.#snapshot.live);
+    this.#seek.parentElement.hidden = isLive;
+    byId('since').hidden = !isLive;
+    if (isLive) setText(byId('since'), `Playing here since ${clockLabel(Date.now() - positionMs)}`);
+    setText(byId('duration'), isLive ? 'live' : timeLabel(durationMs));
   }
 
   #showLoop(mode) {
