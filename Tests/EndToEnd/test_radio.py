@@ -1,14 +1,17 @@
 """Radio: real Icecast stations, which never end, say what they play, go away and come back."""
 
 import asyncio
+import re
 
+import aiohttp
 import pytest
 
 from analysis import dominant_frequency
 from client import listen, request
 from icecast import KINDS, Icecast
-from inbox import assert_unbroken
+from inbox import PATIENCE_SECONDS, assert_unbroken
 from media import FLAC, MP3_CBR, tone_clip
+from ogg import read_opus
 from opus import RATE, decode
 from processes import Antiphon
 from tab import expect, tab_in
@@ -192,3 +195,23 @@ async def test_a_queue_goes_from_a_song_to_a_station_and_on(antiphon, icecast, m
         since = listener.mark()
         await listener.wait_event("playing", since)
         await hear(listener, 880, "what follows the station")
+
+
+async def test_a_player_that_asks_is_told_the_titles(antiphon, icecast, media, new_session):
+    icecast.feed("live", media.path(LOW))
+    async with listen(antiphon.router.url, new_session()) as listener:
+        await play(listener, f"{icecast.url}/live")
+        address = f"{antiphon.router.url}/listen/{listener.session}.ogg"
+        async with aiohttp.ClientSession() as http, http.get(address, headers={"Icy-MetaData": "1"}) as answer:
+            interval = int(answer.headers["icy-metaint"])
+            sound, said = b"", []
+            await icecast.announce("live", "Björk - Jóga")
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                while "Björk - Jóga" not in said:
+                    sound += await answer.content.readexactly(interval)
+                    length = (await answer.content.readexactly(1))[0] * 16
+                    block = (await answer.content.readexactly(length)).rstrip(b"\0").decode()
+                    said += re.findall("StreamTitle='(.*)';", block)
+        assert abs(dominant_frequency(decode(read_opus(sound).packets)[RATE // 10 :, 0]) - 440) < 3
+        async with aiohttp.ClientSession() as http, http.get(address) as answer:
+            assert "icy-metaint" not in answer.headers and await answer.content.readexactly(4) == b"OggS"

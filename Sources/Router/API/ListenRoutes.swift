@@ -3,6 +3,7 @@ import Hummingbird
 import NIOCore
 import OggOpus
 import ServiceLifecycle
+import WireProtocol
 
 /// `GET /listen/ID.ogg` for players, and what `GET /ws` answers where no WebSocket comes of it.
 struct ListenRoutes {
@@ -11,10 +12,18 @@ struct ListenRoutes {
   func add(to router: Hummingbird.Router<RouterRequestContext>) {
     router.get("listen/:file") { request, context in
       let listen = try await check(request, context)
+      // Players that show what a station plays ask for it (SHOUTcast).
+      let wantsTitles = request.headers[.icyMetadata] == "1"
+      var headers = Self.headers
+      if wantsTitles {
+        headers[.icyMetadataInterval] = String(ICYMetadataWriter.interval)
+        headers[.icyName] = listen.sessionID.description
+      }
       return Response(
-        status: .ok, headers: Self.headers,
+        status: .ok, headers: headers,
         body: .init { [channel = context.channel] writer in
-          try await stream(listen, channel: channel, to: &writer)
+          try await stream(
+            listen, titles: wantsTitles ? ICYMetadataWriter() : nil, channel: channel, to: &writer)
         })
     }
     router.head("listen/:file") { request, context in
@@ -43,18 +52,30 @@ struct ListenRoutes {
 
   /// Writes pages until the client goes or the Router stops. Pages are made here, off the loop.
   private func stream(
-    _ request: ListenRequest, channel: any Channel, to writer: inout any ResponseBodyWriter
+    _ request: ListenRequest, titles: ICYMetadataWriter?, channel: any Channel,
+    to writer: inout any ResponseBodyWriter
   ) async throws {
+    var titles = titles
     let opened = try await open(request, channel: channel)
     // Whatever ends this, the session is rid of the listener.
     defer { plane.eventLoop.execute { plane.onLoop.remove(opened.listener.value) } }
     var muxer = try OggOpusMuxer(serial: .random(in: .min ... .max))
-    try await writer.write(muxer.headers(title: opened.title))
+    try await write(muxer.headers(title: opened.title), &titles, request.sessionID, to: &writer)
     while let packets = try await nextPage(of: opened.listener) {
-      try await writer.write(muxer.page(packets))
+      try await write(muxer.page(packets), &titles, request.sessionID, to: &writer)
     }
-    try await writer.write(muxer.end())
+    try await write(muxer.end(), &titles, request.sessionID, to: &writer)
     try await writer.finish(nil)
+  }
+
+  /// - Parameter titles: nil for a player that has not asked for them.
+  private func write(
+    _ bytes: ByteBuffer, _ titles: inout ICYMetadataWriter?, _ id: SessionID,
+    to writer: inout any ResponseBodyWriter
+  ) async throws {
+    guard titles != nil else { return try await writer.write(bytes) }
+    let title = try await plane { plane in plane.store.sessions[id]?.streamTitle }
+    try await writer.write(titles!.write(bytes, title: title))
   }
 
   private func open(
@@ -74,4 +95,10 @@ struct ListenRoutes {
   private func nextPage(of listener: NIOLoopBound<OggListener>) async throws -> [ByteBuffer]? {
     try await plane.eventLoop.flatSubmit { listener.value.nextPage() }.get()
   }
+}
+
+extension HTTPField.Name {
+  fileprivate static let icyMetadata = HTTPField.Name("Icy-MetaData")!
+  fileprivate static let icyMetadataInterval = HTTPField.Name("icy-metaint")!
+  fileprivate static let icyName = HTTPField.Name("icy-name")!
 }

@@ -63,6 +63,11 @@ final class RoutedSession {
   var isAbandoned: Bool { isIdle && listenerCount == 0 && deferred == nil && !playback.isHeld }
   var keepsNothing: Bool { storedRows == nil && queue.isPristine && volume == 1 }
   var title: String? { playback.reported.title }
+  /// As stations say it: "artist - title".
+  var streamTitle: String? {
+    guard let title else { return nil }
+    return playback.reported.artist.map { "\($0) - \(title)" } ?? title
+  }
   /// What plays is none of the queue's.
   var playsScore: Bool { playback.playsScore }
   var playsEndlessScore: Bool { playsScore && playback.reported.live == true }
