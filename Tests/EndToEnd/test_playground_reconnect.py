@@ -175,7 +175,7 @@ TROUBLES = {
     "queue_full": "Remove some",
     "forbidden": "token",
     "unauthorized": "Sign in",
-    "internal": "anyone who runs the server",
+    "internal": "its operator",
 }
 
 
