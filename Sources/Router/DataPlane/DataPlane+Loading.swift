@@ -141,7 +141,7 @@ extension DataPlane {
   func follow(after undos: [SessionUndo]) {
     for undo in undos where !undo.session.isForgotten {
       for event in undo.events { follow(event, undo.session) }
-      run(undo.session) { playback, _ in playback.rearmRetry() }
+      run(undo.session) { $0.rearmRetry($1) }
       store.removeIfUnused(undo.session)
     }
   }

@@ -63,8 +63,8 @@ extension Playback {
 
   /// Sends a command behind a play that waits to be written.
   package mutating func send(_ action: EngineCommand.SessionAction, for requesterID: RequesterID?) {
-    guard isWritingPlay else { return actions.append(.send(action, for: requesterID)) }
     accept(action)
+    guard isWritingPlay else { return actions.append(.send(action, for: requesterID)) }
     actions.append(.write(.command(action), for: requesterID))
   }
 
@@ -82,7 +82,11 @@ extension Playback {
     answer.added = added
     // Before anything is written, so that the answer is written with the change.
     actions.append(.willAnswer(requesterID, .queue(answer)))
-    if case .play(let entry) = action { begin(entry, &context) }
+    switch action {
+    case .play(let entry): begin(entry, &context)
+    case .stop: giveUpOwnPlay()
+    case nil: break
+    }
     prepareNextIfNeeded(&context)
     actions.append(
       .write(.queue(answer: answer, hasChanged: hasChanged, stops: action == .stop), for: requesterID))
@@ -102,19 +106,29 @@ extension Playback {
     if play.entry == nil {
       plan.prepared = nil
     } else {
-      play.deferredBefore = plan.deferredPlay
+      play.deferredBefore = plan.deferredPlay ?? plan.starting.flatMap(\.unsentOfQueue)
     }
     plan.deferredPlay = nil
-    if let overtaken = plan.starting, let tag = overtaken.request.tag, overtaken.requestID != nil,
-      overtaken.entry == nil || play.entry == nil
-    {
-      plan.overtakenTags = plan.overtakenTags.suffix(15) + [tag]
-    }
+    if let starting = plan.starting, starting.entry == nil || play.entry == nil { overtake(starting) }
     // Whatever is to stop, this comes after it.
     plan.isStopping = false
     plan.starting = play
     actions.append(
       .write(.play(play.request, heldAtMilliseconds: play.heldAtMilliseconds), for: requesterID))
+  }
+
+  /// What the queue has left is not to begin any more.
+  private mutating func giveUpOwnPlay() {
+    plan.deferredPlay = nil
+    guard let starting = plan.starting, starting.entry == nil else { return }
+    overtake(starting)
+    plan.starting = nil
+  }
+
+  /// The engine may yet begin with it.
+  private mutating func overtake(_ play: StartingPlay) {
+    guard let tag = play.request.tag, play.requestID != nil else { return }
+    plan.overtakenTags = plan.overtakenTags.suffix(15) + [tag]
   }
 
   func request(for entry: QueueEntry, _ context: inout Context) -> PlayRequest {
@@ -129,6 +143,7 @@ extension Playback {
     releaseHeld()
     // Not yet asked for again, so that this engine does not know of it.
     if isLost, plan.starting == nil { return endWithdrawn(context) }
+    plan.isStopping = true
     actions.append(.send(.stop, for: nil))
   }
 
@@ -179,8 +194,11 @@ extension Playback {
     _ request: PlayRequest, for requesterID: RequesterID?, _ clearance: Clearance, _ context: inout Context
   ) {
     guard let starting = plan.starting, starting.request.tag == request.tag else {
-      return actions.append(.refuse(requesterID, .overtaken))
+      return refuseOvertaken(request, for: requesterID)
     }
+    // Asked for under the same tag before the engine's loss and after it: the later has been sent already.
+    guard starting.requestID == nil else { return actions.append(.refuse(requesterID, .overtaken)) }
+    let request = starting.request
     switch clearance {
     case .send: actions.append(.send(.play(request), for: requesterID))
     case .wait:
@@ -189,6 +207,12 @@ extension Playback {
       hold(starting, for: requesterID, context)
     case .refuse(let report): playNotSent(request, for: requesterID, report, &context)
     }
+  }
+
+  /// Another has taken its place, which may yet be undone.
+  mutating func refuseOvertaken(_ request: PlayRequest, for requesterID: RequesterID?) {
+    actions.append(.noteDropped(tag: request.tag))
+    actions.append(.refuse(requesterID, .overtaken))
   }
 
   private mutating func hold(_ play: StartingPlay, for requesterID: RequesterID?, _ context: Context) {
@@ -205,7 +229,6 @@ extension Playback {
 
   /// A command is on its way to the engine.
   package mutating func sent(_ action: EngineCommand.SessionAction, requestID: String) {
-    accept(action)
     plan.noteSent(action, requestID)
   }
 

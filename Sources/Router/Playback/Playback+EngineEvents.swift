@@ -165,6 +165,11 @@ extension Playback {
       forgetPrepared()
       return changeQueue { _ = $0.didAdvance(to: PlayTags.entryID(tag)) }
     }
+    // What the queue has left while the engine was out of reach is not to be heard any more.
+    if let tag, plan.queue.hasLeft(PlayTags.entryID(tag)) {
+      if plan.starting == nil { stop(context) }
+      return
+    }
     plan.prepared = nil
     guard url != PlayRequest.scoreURL else { return changeQueue { $0.nowPlaysNothing() } }
     // Another router's, or an operator's.
@@ -176,7 +181,7 @@ extension Playback {
   mutating func enterIfMissing(_ tag: String?, _ url: String, title: String? = nil) {
     guard let tag, plan.queue.current?.id != PlayTags.entryID(tag) else { return }
     let entry = QueueEntry(id: PlayTags.entryID(tag), QueuedTrack(url: url, title: title))
-    changeQueue { $0.nowPlays(entry) }
+    changeQueue { if !$0.didAdvance(to: entry.id) { $0.nowPlays(entry) } }
   }
 
   private mutating func ended(_ reason: EngineEvent.EndReason, _ context: inout Context) {

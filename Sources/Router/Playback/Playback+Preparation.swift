@@ -34,7 +34,7 @@ extension Playback {
     _ request: PlayRequest, for requesterID: RequesterID?, _ clearance: Clearance, _ context: inout Context
   ) {
     guard let prepared = plan.prepared, prepared.request.tag == request.tag else {
-      return actions.append(.refuse(requesterID, .overtaken))
+      return refuseOvertaken(request, for: requesterID)
     }
     switch clearance {
     case .send: actions.append(.send(.prepare(request), for: requesterID))

@@ -39,7 +39,8 @@ extension Playback {
     }
     switch origin {
     case .unknown: began(snapshot.url ?? "", snapshot.tag, &context)
-    // A client's own that had not begun when the Router died.
+    // A client's own that had not begun when the Router died. What was asked for while the queue was read follows it.
+    case .deferred where plan.starting != nil: break
     case .deferred: enterIfMissing(snapshot.tag, snapshot.url ?? "", title: snapshot.title)
     // The stop has not reached the engine.
     case .playing: if isToEnd { stop(context) }
@@ -48,7 +49,7 @@ extension Playback {
   }
 
   /// The queue has been left, and what plays was to be stopped.
-  private var isToEnd: Bool { plan.queue.current == nil && !playsScore && plan.starting == nil }
+  var isToEnd: Bool { plan.queue.current == nil && !playsScore && plan.starting == nil }
 
   /// Whether what was prepared has reached the engine is not known.
   private mutating func prepareAgain(_ context: inout Context) {

@@ -40,8 +40,13 @@ extension Playback {
     resume(without: starting, &context)
   }
 
-  /// Clients' commands have been undone: the timer of what is deferred again may have fired meanwhile.
-  package mutating func rearmRetry() {
-    if plan.starting == nil, let deferred = plan.deferredPlay { deferPlay(deferred) }
+  /// Clients' commands have been undone, and with them what the Router has done meanwhile: the timer of what is deferred
+  /// again may have fired, and what was lost may have been asked for.
+  package mutating func rearmRetry(_ context: Context) {
+    guard plan.starting == nil else { return }
+    if let deferred = plan.deferredPlay { return deferPlay(deferred) }
+    guard isLost else { return }
+    if isToEnd { return actions.append(.report(lostEnd(.stopped, context))) }
+    if let lost = continuation(countedMilliseconds: context.positionMilliseconds) { deferPlay(lost) }
   }
 }

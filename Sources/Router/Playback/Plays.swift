@@ -13,6 +13,12 @@ package struct StartingPlay: Sendable, Equatable {
   var deferredBefore: PlayRequest?
   /// How what plays has ended while a client's own was on its way: the queue advances where that is refused.
   var endedMeanwhile: EngineEvent.EndReason?
+
+  /// What the queue wants, where the engine has not been told: this, or what this was to go before.
+  var unsentOfQueue: PlayRequest? {
+    if entry != nil { return deferredBefore }
+    return requestID == nil ? request : nil
+  }
 }
 
 /// What the engine was asked to advance to by itself when the current track has finished.
