@@ -7,18 +7,16 @@ extension DataPlane: EngineLinkDelegate {
   func engineConnected(_ hello: Hello) {
     let isSameEngine = hello.startedAtMilliseconds == engineStartedAtMilliseconds
     if engineStartedAtMilliseconds != nil { engineIsBack(isSame: isSameEngine) }
-    engineStartedAtMilliseconds = hello.startedAtMilliseconds
-    state.saveEngine(startedAtMilliseconds: hello.startedAtMilliseconds)
     unconfirmed = Set(store.sessions.values.filter(\.playback.needsReconciliation).map(\.id))
     announceEngine()
     for snapshot in hello.sessions { adopt(snapshot) }
     // Where hello is not full it names every session.
     guard hello.sessions.count >= WireLimits.maximumHelloSessions else {
-      return resumeUnconfirmed(isSameEngine: isSameEngine)
+      return resumeUnconfirmed(engineStartedAtMilliseconds: hello.startedAtMilliseconds)
     }
     let wait = TimeAmount.milliseconds(RouterLimits.listingMilliseconds)
     eventLoop.assumeIsolated().scheduleTask(in: wait) { [weak self] in
-      self?.resumeUnconfirmed(isSameEngine: isSameEngine)
+      self?.resumeUnconfirmed(engineStartedAtMilliseconds: hello.startedAtMilliseconds)
     }
   }
 
@@ -148,13 +146,18 @@ extension DataPlane: EngineLinkDelegate {
     askForChapters(of: session)
   }
 
-  /// What this engine has not named, it does not play.
-  private func resumeUnconfirmed(isSameEngine: Bool) {
+  /// What this engine has not named, it does not play. It counts as known from here on: until then, what the one
+  /// before it played is only lost.
+  private func resumeUnconfirmed(engineStartedAtMilliseconds started: Int) {
+    let isSameEngine = started == engineStartedAtMilliseconds
+    engineStartedAtMilliseconds = started
     let lost = unconfirmed
     unconfirmed = []
-    for id in lost {
-      guard let session = store.sessions[id] else { continue }
-      run(session) { $0.engineDoesNotPlay(isSameEngine: isSameEngine, &$1) }
+    state.saveEngine(startedAtMilliseconds: started) {
+      for id in lost {
+        guard let session = store.sessions[id] else { continue }
+        run(session) { $0.engineDoesNotPlay(isSameEngine: isSameEngine, &$1) }
+      }
     }
   }
 

@@ -142,7 +142,7 @@ extension DataPlane {
     let wait = TimeAmount.milliseconds(RouterLimits.retryMilliseconds)
     eventLoop.assumeIsolated().scheduleTask(in: wait) { [weak self, weak session] in
       guard let self, let session, store.sessions[session.id] === session else { return }
-      run(session) { $0.retry($1) }
+      run(session) { $0.retry(&$1) }
     }
   }
 

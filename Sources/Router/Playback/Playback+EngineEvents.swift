@@ -125,44 +125,39 @@ extension Playback {
   }
 
   mutating func began(_ url: String, _ tag: String?, _ context: inout Context) {
+    let wasAwaitingPrepared = plan.isAwaitingPrepared
+    plan.isAwaitingPrepared = false
     if let tag, let deferred = plan.deferredPlay, deferred.tag != tag {
       // Asked for before what is deferred, which follows.
       if plan.prepared?.request.tag == tag { plan.prepared = nil }
-      plan.isAwaitingPrepared = false
       return
     }
     plan.deferredPlay = nil
     if let starting = plan.starting, starting.request.tag == tag {
       plan.starting = nil
-      forgetPrepared()
+      plan.prepared = nil
       if let entry = starting.entry { return changeQueue { $0.nowPlays(entry) } }
       return enterIfMissing(tag, url)
     }
     // What was asked for before: ours follows. A client's own may yet be refused.
     if let starting = plan.starting, starting.entry == nil { return }
-    if let tag, plan.overtakenTags.contains(tag) {
-      plan.isAwaitingPrepared = false
-      return
-    }
+    if let tag, plan.overtakenTags.contains(tag) { return }
     if let prepared = plan.prepared, prepared.request.tag == tag {
-      forgetPrepared()
+      plan.prepared = nil
       return changeQueue { queue in
         if prepared.isClients || !queue.didAdvance(to: prepared.entry.id) { queue.nowPlays(prepared.entry) }
       }
     }
     if let tag, plan.withdrawnTags.contains(tag) {
       // It began before the engine heard that it was not to.
-      if plan.isAwaitingPrepared {
-        plan.isAwaitingPrepared = false
-        advance(after: .finished, &context)
-      }
+      if wasAwaitingPrepared { advance(after: .finished, &context) }
       if plan.starting == nil { stop(context) }
       return
     }
     if let tag, plan.queue.holds(PlayTags.entryID(tag)) {
       // Prepared before the engine or this Router was out of reach, and prepared again since.
       if plan.prepared != nil { actions.append(.send(.unprepare, for: nil)) }
-      forgetPrepared()
+      plan.prepared = nil
       return changeQueue { _ = $0.didAdvance(to: PlayTags.entryID(tag)) }
     }
     // What the queue has left while the engine was out of reach is not to be heard any more.
@@ -170,8 +165,15 @@ extension Playback {
       if plan.starting == nil { stop(context) }
       return
     }
+    guard url != PlayRequest.scoreURL else {
+      plan.prepared = nil
+      return changeQueue { $0.nowPlaysNothing() }
+    }
+    // A client's own prepare, which began before the engine heard of the one that took its place: that one follows.
+    if let tag {
+      return changeQueue { $0.nowPlays(QueueEntry(id: PlayTags.entryID(tag), QueuedTrack(url: url))) }
+    }
     plan.prepared = nil
-    guard url != PlayRequest.scoreURL else { return changeQueue { $0.nowPlaysNothing() } }
     // Another router's, or an operator's.
     changeQueue { queue in queue.nowPlays(queue.newEntry(QueuedTrack(url: url))) }
   }

@@ -19,7 +19,7 @@ extension Playback {
     if let deferred = plan.deferredPlay, deferred.tag != snapshot.tag {
       // What was asked for last has not reached it.
       adopt(snapshot)
-      return resume(context)
+      return resume(&context)
     }
     let origin: Origin = plan.deferredPlay != nil ? .deferred : plays(snapshot) ? .playing : .unknown
     adopt(snapshot)
@@ -67,7 +67,7 @@ extension Playback {
     if plan.deferredPlay != nil {
       // What it was to take the place of is gone too.
       isLost = state != .idle
-      return resume(context)
+      return resume(&context)
     }
     if playsScore { return actions.append(.report(lostEnd(.cleanup, context))) }
     if state != .idle, isToEnd { return actions.append(.report(lostEnd(.stopped, context))) }
@@ -80,7 +80,7 @@ extension Playback {
     guard state != .idle else { return }
     isLost = true
     // One that has stayed up ends a session only for good; one that has restarted has lost it.
-    isSameEngine ? actions.append(.report(lostEnd(.finished, context))) : resume(context)
+    isSameEngine ? actions.append(.report(lostEnd(.finished, context))) : resume(&context)
   }
 }
 

@@ -3,10 +3,12 @@ import WireProtocol
 /// What is asked for again, and what has waited for too long.
 extension Playback {
   /// Asks for what is deferred, or for what played when the engine was lost.
-  mutating func resume(_ context: Context) {
+  mutating func resume(_ context: inout Context) {
     guard plan.starting == nil,
-      let request = plan.deferredPlay ?? continuation(countedMilliseconds: context.positionMilliseconds)
+      var request = plan.deferredPlay ?? continuation(countedMilliseconds: context.positionMilliseconds)
     else { return }
+    // An operator's has none; without one it would be taken for another play of an operator's.
+    if request.tag == nil { request.tag = plan.queue.current.map { context.tags.next(for: $0) } }
     actions.append(.logResumption(request))
     begin(StartingPlay(request: request, entry: nil), for: nil)
   }
@@ -24,12 +26,12 @@ extension Playback {
   }
 
   /// The retry timer has fired.
-  package mutating func retry(_ context: Context) {
+  package mutating func retry(_ context: inout Context) {
     guard let deferred = plan.deferredPlay else { return }
     // A client's own goes first.
     guard !isHeld else { return deferPlay(deferred) }
     // Without an engine, its return asks.
-    if context.isEngineConnected { resume(context) }
+    if context.isEngineConnected { resume(&context) }
   }
 
   /// The engine has not answered a play in time.

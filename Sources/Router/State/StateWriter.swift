@@ -44,6 +44,7 @@ final class StateWriter {
   private var underway: (batch: StateBatch, cargo: Cargo)?
   private var waiting = DiskWaiters()
   private var clockWrittenMilliseconds = 0
+  private var isCollecting = false
 
   init(store: StateStore, clock: RunningClock, eventLoop: any EventLoop, logger: Logger) {
     self.store = store
@@ -142,9 +143,13 @@ final class StateWriter {
     if problem != nil || isClockDue || !batch.isEmpty { write(isRetry: true) }
   }
 
-  /// Remembers which engine it is.
-  func saveEngine(startedAtMilliseconds: Int) {
+  /// Remembers which engine it is, in one transaction with what follows from that: a Router that finds the engine
+  /// unchanged takes the sessions that it does not play for ended.
+  func saveEngine(startedAtMilliseconds: Int, with changes: () -> Void) {
     batch.engineStartedAtMilliseconds = startedAtMilliseconds
+    isCollecting = true
+    changes()
+    isCollecting = false
     write()
   }
 
@@ -202,7 +207,7 @@ final class StateWriter {
 
   /// - Parameter isRetry: while nothing can be written, it is tried at each checkpoint alone.
   private func write(isRetry: Bool = false) {
-    guard underway == nil, problem == nil || isRetry else { return }
+    guard underway == nil, !isCollecting, problem == nil || isRetry else { return }
     for (id, session) in cargo.anew {
       batch.cleared.insert(id)
       batch.changes[id] = QueueChanges(session.queue.allRows)

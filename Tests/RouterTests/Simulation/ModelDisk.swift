@@ -3,6 +3,7 @@ import RouterCore
 /// What is on disk of one session: its row and the rows of its queue, as `StateStore` writes them.
 struct ModelDisk {
   private(set) var record: SessionRecord?
+  private(set) var engineStartedAt: Int?
   private var waiting: [String: (entry: QueueEntry, rank: Int64)] = [:]
   private var played: [Int: QueueEntry] = [:]
 
@@ -12,6 +13,7 @@ struct ModelDisk {
     var changes: [TrackQueue.Change] = []
     var record: SessionRecord?
     var positionMilliseconds: Int?
+    var engineStartedAt: Int?
   }
 
   mutating func write(_ transaction: Transaction) {
@@ -19,6 +21,7 @@ struct ModelDisk {
     for change in transaction.changes { apply(change) }
     if let record = transaction.record { self.record = record }
     if let position = transaction.positionMilliseconds { record?.positionMilliseconds = position }
+    engineStartedAt = transaction.engineStartedAt ?? engineStartedAt
   }
 
   private mutating func apply(_ change: TrackQueue.Change) {

@@ -45,7 +45,10 @@ struct ModelRouter {
     var undo: (plan: Playback.Plan, events: [EngineEvent])?
     var waiters: [Waiter] = []
 
-    var isEmpty: Bool { !holdsSession && waiters.isEmpty && transaction.positionMilliseconds == nil }
+    var isEmpty: Bool {
+      !holdsSession && waiters.isEmpty && transaction.positionMilliseconds == nil
+        && transaction.engineStartedAt == nil
+    }
   }
 
   private enum Pending {
@@ -326,6 +329,9 @@ struct ModelRouter {
     isConnected = true
     let isSame = engineStartedAt == hello.startedAtMilliseconds
     engineStartedAt = hello.startedAtMilliseconds
+    // As `StateWriter.saveEngine`: written with what follows, or by itself.
+    cargo.transaction.engineStartedAt = engineStartedAt
+    defer { writeNext() }
     let wasBusy = playback.needsReconciliation
     if let snapshot = hello.sessions.first {
       countedMilliseconds = snapshot.positionMilliseconds ?? 0
@@ -369,7 +375,7 @@ struct ModelRouter {
   mutating func fireRetryTimers() {
     let count = retryTimerCount
     retryTimerCount = 0
-    for _ in 0..<count { run { $0.retry($1) } }
+    for _ in 0..<count { run { $0.retry(&$1) } }
   }
 
   mutating func housekeep() {
@@ -462,6 +468,8 @@ struct ModelRouter {
     cargo.holdsSession = later.holdsSession || carried.holdsSession
     cargo.transaction.changes =
       (carried.isAnew ? [] : carried.transaction.changes) + later.transaction.changes
+    cargo.transaction.engineStartedAt =
+      later.transaction.engineStartedAt ?? carried.transaction.engineStartedAt
     if let undo {
       let isOwn = cargo.isOwn || !undo.events.isEmpty || cargo.isAnew
       playback.plan = undo.plan
@@ -522,7 +530,7 @@ struct ModelRouter {
     next.startCount = startCount + 1
     next.requestCount = requestCount
     next.tags = PlayTags(prefix: "t\(startCount + 1)")
-    next.engineStartedAt = engineStartedAt
+    next.engineStartedAt = disk.engineStartedAt
     if let record = disk.record {
       next.playback.restore(record)
       next.countedMilliseconds = record.positionMilliseconds
