@@ -64,7 +64,7 @@ extension DataPlane: EngineLinkDelegate {
   /// Has the queue moved by what the engine has said.
   func follow(_ event: EngineEvent, _ session: RoutedSession) {
     session.usedAt = .now()
-    if event.body.movesQueue { state.note(event, of: session) }
+    if event.body.movesQueue { state.note(.reported(event), of: session) }
     run(session) { $0.follow(event, &$1) }
   }
 

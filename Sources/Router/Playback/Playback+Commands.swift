@@ -104,7 +104,7 @@ extension Playback {
     releaseHeld()
     var play = play
     if play.entry == nil {
-      plan.prepared = nil
+      forgetPrepared()
     } else {
       play.deferredBefore = plan.deferredPlay ?? plan.starting.flatMap(\.unsentOfQueue)
     }
@@ -229,7 +229,13 @@ extension Playback {
 
   /// A command is on its way to the engine.
   package mutating func sent(_ action: EngineCommand.SessionAction, requestID: String) {
-    plan.noteSent(action, requestID)
+    switch action {
+    case .play(let request) where request.tag == plan.starting?.request.tag:
+      plan.starting?.requestID = requestID
+    case .prepare(let request) where request.tag == plan.prepared?.request.tag:
+      plan.prepared?.requestID = requestID
+    default: break
+    }
   }
 
   private mutating func accept(_ action: EngineCommand.SessionAction) {
@@ -278,17 +284,6 @@ extension Playback {
     guard state == .idle || isLost else { return advanceFromRefused(&context) }
     plan.deferredPlay = nil
     actions.append(.report(lostEnd(.loadFailed, context)))
-  }
-}
-
-extension Playback.Plan {
-  /// A play or prepare has been sent.
-  package mutating func noteSent(_ action: EngineCommand.SessionAction, _ requestID: String) {
-    switch action {
-    case .play(let request) where request.tag == starting?.request.tag: starting?.requestID = requestID
-    case .prepare(let request) where request.tag == prepared?.request.tag: prepared?.requestID = requestID
-    default: break
-    }
   }
 }
 

@@ -124,20 +124,21 @@ extension Playback {
     actions.append(.followed(event.body))
   }
 
-  mutating func began(_ url: String, _ tag: String?, _ context: inout Context) {
+  mutating func began(_ url: String, _ tag: String?, title: String? = nil, _ context: inout Context) {
     let wasAwaitingPrepared = plan.isAwaitingPrepared
     plan.isAwaitingPrepared = false
-    if let tag, let deferred = plan.deferredPlay, deferred.tag != tag {
+    if let tag, let wanted = plan.wantedByQueue, wanted.tag != tag, plan.starting?.request.tag != tag {
       // Asked for before what is deferred, which follows.
       if plan.prepared?.request.tag == tag { plan.prepared = nil }
       return
     }
     plan.deferredPlay = nil
+    plan.starting?.deferredBefore = nil
     if let starting = plan.starting, starting.request.tag == tag {
       plan.starting = nil
       plan.prepared = nil
       if let entry = starting.entry { return changeQueue { $0.nowPlays(entry) } }
-      return enterIfMissing(tag, url)
+      return beganEntry(PlayTags.entryID(tag ?? ""), url, title, &context)
     }
     // What was asked for before: ours follows. A client's own may yet be refused.
     if let starting = plan.starting, starting.entry == nil { return }
@@ -154,36 +155,31 @@ extension Playback {
       if plan.starting == nil { stop(context) }
       return
     }
-    if let tag, plan.queue.holds(PlayTags.entryID(tag)) {
-      // Prepared before the engine or this Router was out of reach, and prepared again since.
-      if plan.prepared != nil { actions.append(.send(.unprepare, for: nil)) }
-      plan.prepared = nil
-      return changeQueue { _ = $0.didAdvance(to: PlayTags.entryID(tag)) }
-    }
-    // What the queue has left while the engine was out of reach is not to be heard any more.
-    if let tag, plan.queue.hasLeft(PlayTags.entryID(tag)) {
-      if plan.starting == nil { stop(context) }
-      return
-    }
-    guard url != PlayRequest.scoreURL else {
-      plan.prepared = nil
-      return changeQueue { $0.nowPlaysNothing() }
-    }
-    // A client's own prepare, which began before the engine heard of the one that took its place: that one follows.
-    if let tag {
-      return changeQueue { $0.nowPlays(QueueEntry(id: PlayTags.entryID(tag), QueuedTrack(url: url))) }
-    }
+    if let tag { return beganEntry(PlayTags.entryID(tag), url, title, &context) }
     plan.prepared = nil
+    guard url != PlayRequest.scoreURL else { return changeQueue { $0.nowPlaysNothing() } }
     // Another router's, or an operator's.
     changeQueue { queue in queue.nowPlays(queue.newEntry(QueuedTrack(url: url))) }
   }
 
-  /// A client's own play that had not begun when the Router died becomes the queue's current entry, under the name that
-  /// its tag has: under another it would be missing again at the next reconciliation.
-  mutating func enterIfMissing(_ tag: String?, _ url: String, title: String? = nil) {
-    guard let tag, plan.queue.current?.id != PlayTags.entryID(tag) else { return }
-    let entry = QueueEntry(id: PlayTags.entryID(tag), QueuedTrack(url: url, title: title))
-    changeQueue { if !$0.didAdvance(to: entry.id) { $0.nowPlays(entry) } }
+  /// The engine has begun with an entry that it was told of before now.
+  private mutating func beganEntry(_ id: String, _ url: String, _ title: String?, _ context: inout Context) {
+    guard plan.queue.current?.id != id else { return }
+    // What the queue has left while the engine was out of reach is not to be heard any more.
+    if plan.queue.hasLeft(id) {
+      if plan.starting == nil { stop(context) }
+      return
+    }
+    if plan.queue.holds(id), plan.prepared?.isClients == false {
+      // Prepared before the engine or this Router was out of reach, and prepared again since.
+      plan.prepared = nil
+      actions.append(.send(.unprepare, for: nil))
+    }
+    // A client's own is of the queue from here on, under the name that its tag has: under another it would be missing
+    // again at the next reconciliation.
+    changeQueue { queue in
+      if !queue.didAdvance(to: id) { queue.nowPlays(QueueEntry(id: id, QueuedTrack(url: url, title: title))) }
+    }
   }
 
   private mutating func ended(_ reason: EngineEvent.EndReason, _ context: inout Context) {

@@ -38,10 +38,8 @@ extension Playback {
       return actions.append(.loadQueue(then: .move(to: snapshot, origin)))
     }
     switch origin {
-    case .unknown: began(snapshot.url ?? "", snapshot.tag, &context)
-    // A client's own that had not begun when the Router died. What was asked for while the queue was read follows it.
-    case .deferred where plan.starting != nil: break
-    case .deferred: enterIfMissing(snapshot.tag, snapshot.url ?? "", title: snapshot.title)
+    case .deferred, .unknown:
+      began(snapshot.url ?? "", snapshot.tag, title: snapshot.title, &context)
     // The stop has not reached the engine.
     case .playing: if isToEnd { stop(context) }
     }

@@ -21,6 +21,11 @@ package struct StartingPlay: Sendable, Equatable {
   }
 }
 
+extension Playback.Plan {
+  /// What the queue is to play as soon as it can be asked for, though a client's own may go before it.
+  var wantedByQueue: PlayRequest? { deferredPlay ?? starting?.deferredBefore }
+}
+
 /// What the engine was asked to advance to by itself when the current track has finished.
 package struct PreparedPlay: Codable, Sendable, Equatable {
   package let entry: QueueEntry

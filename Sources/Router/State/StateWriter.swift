@@ -98,28 +98,18 @@ final class StateWriter {
     write()
   }
 
-  /// Remembers what the engine has said of a session whose last change is not confirmed: it stays said.
-  func note(_ event: EngineEvent, of session: RoutedSession) {
-    cargo.undos[session.id]?.append(event)
-    underway?.cargo.undos[session.id]?.append(event)
-  }
-
-  /// Remembers that a play or prepare was sent, as `note`.
-  func noteSent(_ action: EngineCommand.SessionAction, _ requestID: String, of session: RoutedSession) {
-    cargo.undos[session.id]?.sent(action, requestID)
-    underway?.cargo.undos[session.id]?.sent(action, requestID)
-  }
-
-  /// Remembers that a play or prepare comes to nothing, as `note`.
-  func noteDropped(_ tag: String?, of session: RoutedSession) {
-    cargo.undos[session.id]?.drop(tag)
-    underway?.cargo.undos[session.id]?.drop(tag)
+  /// Remembers what is in effect whatever becomes of the session's last change, until that is confirmed.
+  func note(_ happening: Playback.Happening, of session: RoutedSession) {
+    cargo.undos[session.id]?.playback.note(happening)
+    underway?.cargo.undos[session.id]?.playback.note(happening)
   }
 
   /// Remembers that the engine is away, as `note`.
   func noteEngineWentAway() {
-    for id in cargo.undos.keys { cargo.undos[id]?.engineWentAway() }
-    for id in underway?.cargo.undos.keys.map(\.self) ?? [] { underway?.cargo.undos[id]?.engineWentAway() }
+    for id in cargo.undos.keys { cargo.undos[id]?.playback.note(.lostEngine) }
+    for id in underway?.cargo.undos.keys.map(\.self) ?? [] {
+      underway?.cargo.undos[id]?.playback.note(.lostEngine)
+    }
   }
 
   /// Takes a session off the disk.
@@ -283,7 +273,7 @@ final class StateWriter {
 
   private func undo(_ undos: [SessionID: SessionUndo]) {
     for (id, undo) in undos where !undo.session.isForgotten {
-      let isOwn = cargo.own.contains(id) || undo.hasEvents || cargo.anew[id] != nil
+      let isOwn = cargo.own.contains(id) || !undo.playback.since.isEmpty || cargo.anew[id] != nil
       undo.restore()
       batch.changes[id] = nil
       cargo.sessions[id] = nil

@@ -42,7 +42,7 @@ struct ModelRouter {
     var holdsSession = false
     var isOwn = false
     var isAnew = false
-    var undo: (plan: Playback.Plan, events: [EngineEvent])?
+    var undo: Playback.Undo?
     var waiters: [Waiter] = []
 
     var isEmpty: Bool {
@@ -100,6 +100,7 @@ struct ModelRouter {
   var isWriting: Bool { underway != nil }
   var hasWritten: Bool { underway == nil && cargo.isEmpty }
   var isReading: Bool { deferred != nil }
+  var isHolding: Bool { held != nil }
 
   // MARK: Steps
 
@@ -138,9 +139,7 @@ struct ModelRouter {
     case .releaseHeld:
       if let released = held, released.play.entry != nil { answer(released.requesterID, isRefusal: true) }
       held = nil
-    case .noteDropped(let tag):
-      cargo.undo?.plan.drop(tag)
-      underway?.undo?.plan.drop(tag)
+    case .noteDropped(let tag): note(.dropped(tag: tag))
     case .willAnswer, .broadcast, .announceQueue, .playBegan, .playEnded, .followed, .logResumption: break
     }
   }
@@ -245,8 +244,7 @@ struct ModelRouter {
       pending[requestID] = nil
     }
     run { playback, _ in playback.sent(command, requestID: requestID) }
-    cargo.undo?.plan.noteSent(command, requestID)
-    underway?.undo?.plan.noteSent(command, requestID)
+    note(.sent(command, requestID: requestID))
   }
 
   /// What was heard before resumes where it was.
@@ -293,10 +291,7 @@ struct ModelRouter {
     case .prepare(let requesterID, let tag): answerPrepare(requesterID, tag: tag, isError: event.isError)
     case nil: break
     }
-    if event.movesQueue {
-      cargo.undo?.events.append(event)
-      underway?.undo?.events.append(event)
-    }
+    if event.movesQueue { note(.reported(event)) }
     run { $0.follow(event, &$1) }
     save()
     if case .ready = event.body { run { playback, _ in playback.sendWantedVolume() } }
@@ -354,8 +349,7 @@ struct ModelRouter {
       answer(released.requesterID, isRefusal: true)
       if released.play.entry != nil { run { playback, _ in playback.deferHeld(released.play) } }
     }
-    cargo.undo?.plan.loseEngine()
-    underway?.undo?.plan.loseEngine()
+    note(.lostEngine)
     if !playback.isIdle || playback.plan.isStopping {
       run { $0.loseEngine($1) }
       save()
@@ -398,7 +392,12 @@ struct ModelRouter {
   // MARK: The disk, as `StateWriter`
 
   private mutating func keepUndo() {
-    if cargo.undo == nil { cargo.undo = (playback.plan, []) }
+    if cargo.undo == nil { cargo.undo = Playback.Undo(playback) }
+  }
+
+  private mutating func note(_ happening: Playback.Happening) {
+    cargo.undo?.note(happening)
+    underway?.undo?.note(happening)
   }
 
   private mutating func collect() {
@@ -471,12 +470,12 @@ struct ModelRouter {
     cargo.transaction.engineStartedAt =
       later.transaction.engineStartedAt ?? carried.transaction.engineStartedAt
     if let undo {
-      let isOwn = cargo.isOwn || !undo.events.isEmpty || cargo.isAnew
-      playback.plan = undo.plan
+      let isOwn = cargo.isOwn || !undo.since.isEmpty || cargo.isAnew
+      playback.undo(to: undo)
       cargo.transaction.changes = []
       cargo.holdsSession = isOwn
       cargo.isAnew = isOwn && playback.isQueueLoaded
-      for event in undo.events { run { $0.follow(event, &$1) } }
+      for happening in undo.since { run { $0.repeat(happening, &$1) } }
       run { $0.rearmRetry($1) }
     }
     let failure = ErrorReport(.storageFailed, "the disk is full", stage: .command)

@@ -68,6 +68,7 @@ struct PlaybackSimulation {
 
   /// - Returns: the first violation.
   mutating func run(stepCount: Int) -> Violation? {
+    defer { note("the end") }
     note("connect")
     router.connect(engine.connect())
     for number in 0..<stepCount {
@@ -284,7 +285,7 @@ struct PlaybackSimulation {
   }
 
   private var isAtRest: Bool {
-    router.hasWritten && !router.isReading && router.outbox.isEmpty && engine.outbox.isEmpty
+    router.hasWritten && !router.isReading && !router.isHolding && router.outbox.isEmpty && engine.outbox.isEmpty
       && router.retryTimerCount == 0 && engine.play?.state != .extracting
       && (engine.next?.requestID == nil) && router.requests.values.allSatisfy { $0.answerCount > 0 }
   }

@@ -1,0 +1,40 @@
+import WireProtocol
+
+/// Back to what was before clients' commands that could not be written.
+extension Playback {
+  /// What clients' commands may be undone to, until the disk has confirmed them.
+  package struct Undo: Sendable {
+    let plan: Plan
+    /// A transaction takes milliseconds, so that these are few.
+    package private(set) var since: [Happening] = []
+
+    package init(_ playback: Playback) { plan = playback.plan }
+
+    package mutating func note(_ happening: Happening) { since.append(happening) }
+  }
+
+  /// What is in effect whatever becomes of a client's command, and is taken into account again after an undo: in the
+  /// same order, since an engine's loss after an event means another thing than before it.
+  package enum Happening: Sendable {
+    case reported(EngineEvent)
+    case sent(EngineCommand.SessionAction, requestID: String)
+    /// A play or prepare comes to nothing.
+    case dropped(tag: String?)
+    case lostEngine
+  }
+
+  /// To be followed by `repeat` for each that has happened since.
+  package mutating func undo(to undo: Undo) {
+    // Without its rows the queue was on disk, and is read again.
+    plan = undo.plan
+  }
+
+  package mutating func `repeat`(_ happening: Happening, _ context: inout Context) {
+    switch happening {
+    case .reported(let event): follow(event, &context)
+    case .sent(let action, let requestID): sent(action, requestID: requestID)
+    case .dropped(let tag): plan.drop(tag)
+    case .lostEngine: plan.loseEngine()
+    }
+  }
+}
