@@ -24,10 +24,11 @@ extension DataPlane: EngineLinkDelegate {
     unconfirmed = []
     engineIsLost()
     failHeldPlays(unavailable)
-    state.noteEngineWentAway()
-    // What is idle has lost nothing.
-    for session in store.sessions.values where !session.isIdle || session.playback.plan.isStopping {
+    for session in store.sessions.values {
+      let wasBusy = !session.isIdle || session.playback.plan.isStopping
       run(session) { $0.loseEngine($1) }
+      // What is idle has lost nothing.
+      guard wasBusy else { continue }
       session.forgetSound()
       state.save(session)
       store.removeIfUnused(session)
@@ -64,7 +65,6 @@ extension DataPlane: EngineLinkDelegate {
   /// Has the queue moved by what the engine has said.
   func follow(_ event: EngineEvent, _ session: RoutedSession) {
     session.usedAt = .now()
-    if event.body.movesQueue { state.note(.reported(event), of: session) }
     run(session) { $0.follow(event, &$1) }
   }
 
@@ -174,14 +174,6 @@ extension EngineEvent.Body {
   fileprivate var changesWhatIsKept: Bool {
     switch self {
     case .extracting, .ready, .playing, .paused, .resumed, .seeked, .ended, .status: true
-    default: false
-    }
-  }
-
-  /// Whether a session's queue may be another after it.
-  fileprivate var movesQueue: Bool {
-    switch self {
-    case .extracting, .ready, .ended, .error: true
     default: false
     }
   }

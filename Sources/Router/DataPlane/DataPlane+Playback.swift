@@ -55,7 +55,7 @@ extension DataPlane {
     case .releaseHeld: release(session.id)
     case .playBegan(let tag): noteBegun(tag)
     case .playEnded(let tag): crashes.ended(tag)
-    case .noteDropped(let tag): state.note(.dropped(tag: tag), of: session)
+    case .note(let happening): state.note(happening, of: session)
     case .followed(let body): station.follow(body, session)
     case .logResumption(let request):
       logger.info(
@@ -93,7 +93,6 @@ extension DataPlane {
         .session(session.id, command), for: answering(command, session, requester, isOwn: requesterID == nil))
       _ = takeRequester(requesterID)
       run(session) { playback, _ in playback.sent(command, requestID: requestID) }
-      state.note(.sent(command, requestID: requestID), of: session)
       if let tag = command.playedTag { crashes.sent(tag) }
     } catch {
       let report = error.report

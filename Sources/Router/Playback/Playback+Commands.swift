@@ -106,10 +106,9 @@ extension Playback {
     if play.entry == nil {
       forgetPrepared()
     } else {
-      play.deferredBefore = plan.deferredPlay ?? plan.starting.flatMap(\.unsentOfQueue)
+      play.deferredBefore = plan.deferredPlay ?? plan.starting?.ofQueue
     }
     plan.deferredPlay = nil
-    if let starting = plan.starting, starting.entry == nil || play.entry == nil { overtake(starting) }
     // Whatever is to stop, this comes after it.
     plan.isStopping = false
     plan.starting = play
@@ -120,15 +119,7 @@ extension Playback {
   /// What the queue has left is not to begin any more.
   private mutating func giveUpOwnPlay() {
     plan.deferredPlay = nil
-    guard let starting = plan.starting, starting.entry == nil else { return }
-    overtake(starting)
-    plan.starting = nil
-  }
-
-  /// The engine may yet begin with it.
-  private mutating func overtake(_ play: StartingPlay) {
-    guard let tag = play.request.tag, play.requestID != nil else { return }
-    plan.overtakenTags = plan.overtakenTags.suffix(15) + [tag]
+    if plan.starting?.entry == nil { plan.starting = nil }
   }
 
   func request(for entry: QueueEntry, _ context: inout Context) -> PlayRequest {
@@ -203,7 +194,7 @@ extension Playback {
     case .send: actions.append(.send(.play(request), for: requesterID))
     case .wait:
       plan.starting = nil
-      actions.append(.noteDropped(tag: request.tag))
+      actions.append(.note(.dropped(tag: request.tag)))
       hold(starting, for: requesterID, context)
     case .refuse(let report): playNotSent(request, for: requesterID, report, &context)
     }
@@ -211,7 +202,7 @@ extension Playback {
 
   /// Another has taken its place, which may yet be undone.
   mutating func refuseOvertaken(_ request: PlayRequest, for requesterID: RequesterID?) {
-    actions.append(.noteDropped(tag: request.tag))
+    actions.append(.note(.dropped(tag: request.tag)))
     actions.append(.refuse(requesterID, .overtaken))
   }
 
@@ -229,6 +220,7 @@ extension Playback {
 
   /// A command is on its way to the engine.
   package mutating func sent(_ action: EngineCommand.SessionAction, requestID: String) {
+    actions.append(.note(.sent(action, requestID: requestID)))
     switch action {
     case .play(let request) where request.tag == plan.starting?.request.tag:
       plan.starting?.requestID = requestID
@@ -256,7 +248,7 @@ extension Playback {
       return playNotSent(request, for: requesterID, report, &context)
     case .prepare(let request):
       actions.append(.refuse(requesterID, report))
-      actions.append(.noteDropped(tag: request.tag))
+      actions.append(.note(.dropped(tag: request.tag)))
       return prepareAnswered(tag: request.tag, isError: true, &context)
     case .stop:
       plan.isStopping = false
@@ -273,7 +265,7 @@ extension Playback {
     actions.append(.refuse(requesterID, report))
     guard let starting = plan.starting, starting.request.tag == request.tag else { return }
     plan.starting = nil
-    actions.append(.noteDropped(tag: request.tag))
+    actions.append(.note(.dropped(tag: request.tag)))
     if starting.entry != nil { return resume(without: starting, &context) }
     report.code == .sourceCrashesEngine ? refuseCrashing(report, &context) : deferPlay(request)
   }

@@ -94,8 +94,8 @@ extension Playback {
   }
 
   /// Whether what the engine plays is the queue's current entry.
-  private func playsCurrent(_ url: String) -> Bool {
-    guard plan.starting == nil, let current = plan.queue.current else { return false }
+  func playsCurrent(_ url: String) -> Bool {
+    guard let current = plan.queue.current else { return false }
     return reported.tag.map { $0.hasPrefix(current.id + ".") } ?? (current.track.url == url)
   }
 
@@ -105,13 +105,15 @@ extension Playback {
   package mutating func resume(_ step: Step, _ context: inout Context) {
     switch step {
     case .follow(let event): follow(event, &context)
-    case .advance(let reason): advance(after: reason, &context)
-    case .move(let snapshot, let origin): move(to: snapshot, origin, &context)
+    // A client may have moved the queue meanwhile.
+    case .advance(let reason, let id): if plan.queue.current?.id == id { advance(after: reason, &context) }
+    case .move(let snapshot, let wasPlaying): move(to: snapshot, wasPlaying: wasPlaying, &context)
     }
   }
 
   package mutating func follow(_ event: EngineEvent, _ context: inout Context) {
     guard isQueueLoaded else { return actions.append(.loadQueue(then: .follow(event))) }
+    actions.append(.note(.reported(event)))
     switch event.body {
     case .extracting(let url, let tag): began(url, tag, &context)
     case .ready(let ready) where playsCurrent(ready.url):
@@ -142,7 +144,6 @@ extension Playback {
     }
     // What was asked for before: ours follows. A client's own may yet be refused.
     if let starting = plan.starting, starting.entry == nil { return }
-    if let tag, plan.overtakenTags.contains(tag) { return }
     if let prepared = plan.prepared, prepared.request.tag == tag {
       plan.prepared = nil
       return changeQueue { queue in
@@ -211,7 +212,14 @@ extension Playback {
   }
 
   private mutating func failed(_ report: ErrorReport, requestID: String?, _ context: inout Context) {
-    if report.code == .noSuchSession { plan.isStopping = false }
+    if report.code == .noSuchSession, plan.isStopping {
+      plan.isStopping = false
+      // There was nothing to stop: nobody else is going to say that the queue is to be left.
+      if state == .idle, plan.starting == nil, plan.deferredPlay == nil {
+        forgetPrepared()
+        changeQueue { _ = $0.ended(.stopped) }
+      }
+    }
     if let requestID, let prepared = plan.prepared, prepared.requestID == requestID {
       return prepareAnswered(tag: prepared.request.tag, isError: true, &context)
     }
@@ -251,7 +259,9 @@ extension Playback {
   }
 
   mutating func advance(after reason: EngineEvent.EndReason, _ context: inout Context) {
-    guard isQueueLoaded else { return actions.append(.loadQueue(then: .advance(after: reason))) }
+    guard isQueueLoaded else {
+      return actions.append(.loadQueue(then: .advance(after: reason, from: plan.queue.current?.id)))
+    }
     var action: TrackQueue.Action?
     changeQueue { action = $0.ended(reason) }
     if case .play(let entry) = action { begin(entry, &context) }

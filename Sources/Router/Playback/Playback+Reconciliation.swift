@@ -5,6 +5,7 @@ extension Playback {
   /// The engine is away, and with it what was on its way to it.
   package mutating func loseEngine(_ context: Context) {
     plan.loseEngine()
+    actions.append(.note(.lostEngine))
     reported.positionMilliseconds = position(context)
   }
 
@@ -21,11 +22,11 @@ extension Playback {
       adopt(snapshot)
       return resume(&context)
     }
-    let origin: Origin = plan.deferredPlay != nil ? .deferred : plays(snapshot) ? .playing : .unknown
+    let wasPlaying = plan.deferredPlay == nil && plays(snapshot)
     adopt(snapshot)
     plan.deferredPlay = nil
     // What plays is known at once; the queue may have to be read first.
-    move(to: snapshot, origin, &context)
+    move(to: snapshot, wasPlaying: wasPlaying, &context)
   }
 
   /// Whether that is what plays as far as is known.
@@ -33,15 +34,18 @@ extension Playback {
     state != .idle && reported.tag == snapshot.tag && reported.url == snapshot.url
   }
 
-  mutating func move(to snapshot: SessionSnapshot, _ origin: Origin, _ context: inout Context) {
+  /// Has the queue play what the engine plays.
+  ///
+  /// - Parameter wasPlaying: whether the session is known to have played it before.
+  mutating func move(to snapshot: SessionSnapshot, wasPlaying: Bool, _ context: inout Context) {
     guard isQueueLoaded else {
-      return actions.append(.loadQueue(then: .move(to: snapshot, origin)))
+      return actions.append(.loadQueue(then: .move(to: snapshot, wasPlaying: wasPlaying)))
     }
-    switch origin {
-    case .deferred, .unknown:
+    if wasPlaying, isToEnd {
+      // The stop has not reached the engine.
+      stop(context)
+    } else if !playsCurrent(snapshot.url ?? "") {
       began(snapshot.url ?? "", snapshot.tag, title: snapshot.title, &context)
-    // The stop has not reached the engine.
-    case .playing: if isToEnd { stop(context) }
     }
     prepareAgain(&context)
   }
@@ -69,13 +73,12 @@ extension Playback {
     }
     if playsScore { return actions.append(.report(lostEnd(.cleanup, context))) }
     if state != .idle, isToEnd { return actions.append(.report(lostEnd(.stopped, context))) }
-    if plan.isAwaitingPrepared {
-      forgetPrepared()
-      return advance(after: .finished, &context)
+    forgetPrepared()
+    guard state != .idle else {
+      // What was only asked for meanwhile is on its way. What has ended is followed by what the queue has next.
+      if plan.starting == nil, plan.queue.current != nil { advance(after: .finished, &context) }
+      return
     }
-    plan.prepared = nil
-    // What was only asked for meanwhile is on its way.
-    guard state != .idle else { return }
     isLost = true
     // One that has stayed up ends a session only for good; one that has restarted has lost it.
     isSameEngine ? actions.append(.report(lostEnd(.finished, context))) : resume(&context)

@@ -38,13 +38,17 @@ extension Playback {
   package mutating func playExpired(requestID: String, _ context: inout Context) {
     guard let starting = plan.starting, starting.requestID == requestID else { return }
     plan.starting = nil
-    actions.append(.noteDropped(tag: starting.request.tag))
+    actions.append(.note(.dropped(tag: starting.request.tag)))
     resume(without: starting, &context)
   }
 
   /// Clients' commands have been undone, and with them what the Router has done meanwhile: the timer of what is deferred
   /// again may have fired, and what was lost may have been asked for.
-  package mutating func rearmRetry(_ context: Context) {
+  package mutating func rearmRetry(_ context: inout Context) {
+    if state != .idle, !isLost, plan.deferredPlay == nil || plan.deferredPlay?.tag == reported.tag {
+      plan.deferredPlay = nil
+      return move(to: reported, wasPlaying: true, &context)
+    }
     guard plan.starting == nil else { return }
     if let deferred = plan.deferredPlay { return deferPlay(deferred) }
     guard isLost else { return }

@@ -13,9 +13,8 @@ extension Playback {
     package mutating func note(_ happening: Happening) { since.append(happening) }
   }
 
-  /// What is in effect whatever becomes of a client's command, and is taken into account again after an undo: in the
-  /// same order, since an engine's loss after an event means another thing than before it.
-  package enum Happening: Sendable {
+  /// What stays in effect whatever becomes of a client's command, and is repeated after an undo: in the same order, since an engine's loss after an event means another thing than before it.
+  package enum Happening: Sendable, Equatable {
     case reported(EngineEvent)
     case sent(EngineCommand.SessionAction, requestID: String)
     /// A play or prepare comes to nothing.

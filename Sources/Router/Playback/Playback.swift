@@ -26,8 +26,6 @@ package struct Playback: Sendable, Equatable {
     package var isAwaitingPrepared = false
     /// The last plays that the engine may begin though they are not to be heard any more.
     package var withdrawnTags: [String] = []
-    /// The last plays that were sent and then overtaken: what they were to play is not the queue's any more.
-    package var overtakenTags: [String] = []
     /// A stop is on its way: what is asked for now comes after it.
     package var isStopping = false
     /// The session's level outlives its tracks.
@@ -69,9 +67,10 @@ package struct Playback: Sendable, Equatable {
   package var state: SessionSnapshot.State { reported.state }
   package var isQueueLoaded: Bool { plan.storedRows == nil }
 
+  /// Between two tracks the queue has a current one still: what follows it is about to be said.
   package var isIdle: Bool {
     plan.isStopping
-      || (state == .idle && plan.starting == nil && plan.deferredPlay == nil && !plan.isAwaitingPrepared)
+      || (state == .idle && plan.starting == nil && plan.deferredPlay == nil && plan.queue.current == nil)
   }
 
   /// Whether an engine that comes back has to say what has become of it.

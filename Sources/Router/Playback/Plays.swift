@@ -9,16 +9,14 @@ package struct StartingPlay: Sendable, Equatable {
   package var requestID: String?
   /// When it first had to wait for a suspect (`CrashBook`).
   package var heldAtMilliseconds: Int?
-  /// What was deferred when a client asked for this: deferred again where this is refused.
+  /// What the queue waited for when a client asked for this: deferred again where this is refused, unless the engine
+  /// has begun with it meanwhile.
   var deferredBefore: PlayRequest?
   /// How what plays has ended while a client's own was on its way: the queue advances where that is refused.
   var endedMeanwhile: EngineEvent.EndReason?
 
-  /// What the queue wants, where the engine has not been told: this, or what this was to go before.
-  var unsentOfQueue: PlayRequest? {
-    if entry != nil { return deferredBefore }
-    return requestID == nil ? request : nil
-  }
+  /// What the queue wants: this, or what this was to go before.
+  var ofQueue: PlayRequest? { entry == nil ? request : deferredBefore }
 }
 
 extension Playback.Plan {

@@ -104,14 +104,6 @@ final class StateWriter {
     underway?.cargo.undos[session.id]?.playback.note(happening)
   }
 
-  /// Remembers that the engine is away, as `note`.
-  func noteEngineWentAway() {
-    for id in cargo.undos.keys { cargo.undos[id]?.playback.note(.lostEngine) }
-    for id in underway?.cargo.undos.keys.map(\.self) ?? [] {
-      underway?.cargo.undos[id]?.playback.note(.lostEngine)
-    }
-  }
-
   /// Takes a session off the disk.
   func forget(_ session: RoutedSession) {
     guard session.touchedMilliseconds > 0 else { return }

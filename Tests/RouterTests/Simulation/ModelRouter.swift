@@ -139,7 +139,9 @@ struct ModelRouter {
     case .releaseHeld:
       if let released = held, released.play.entry != nil { answer(released.requesterID, isRefusal: true) }
       held = nil
-    case .noteDropped(let tag): note(.dropped(tag: tag))
+    case .note(let happening):
+      cargo.undo?.note(happening)
+      underway?.undo?.note(happening)
     case .willAnswer, .broadcast, .announceQueue, .playBegan, .playEnded, .followed, .logResumption: break
     }
   }
@@ -244,7 +246,6 @@ struct ModelRouter {
       pending[requestID] = nil
     }
     run { playback, _ in playback.sent(command, requestID: requestID) }
-    note(.sent(command, requestID: requestID))
   }
 
   /// What was heard before resumes where it was.
@@ -291,7 +292,6 @@ struct ModelRouter {
     case .prepare(let requesterID, let tag): answerPrepare(requesterID, tag: tag, isError: event.isError)
     case nil: break
     }
-    if event.movesQueue { note(.reported(event)) }
     run { $0.follow(event, &$1) }
     save()
     if case .ready = event.body { run { playback, _ in playback.sendWantedVolume() } }
@@ -349,11 +349,9 @@ struct ModelRouter {
       answer(released.requesterID, isRefusal: true)
       if released.play.entry != nil { run { playback, _ in playback.deferHeld(released.play) } }
     }
-    note(.lostEngine)
-    if !playback.isIdle || playback.plan.isStopping {
-      run { $0.loseEngine($1) }
-      save()
-    }
+    let wasBusy = !playback.isIdle || playback.plan.isStopping
+    run { $0.loseEngine($1) }
+    if wasBusy { save() }
     let lost = pending.values
     pending = [:]
     for one in lost {
@@ -373,7 +371,7 @@ struct ModelRouter {
   }
 
   mutating func housekeep() {
-    if fault == .skipsEntry, playback.state == .paused { run { $0.resume(.advance(after: .finished), &$1) } }
+    if fault == .skipsEntry, playback.state == .paused { run { $0.resume(.advance(after: .finished, from: $0.plan.queue.current?.id), &$1) } }
     run { $0.prepareNextIfNeeded(&$1) }
   }
 
@@ -393,11 +391,6 @@ struct ModelRouter {
 
   private mutating func keepUndo() {
     if cargo.undo == nil { cargo.undo = Playback.Undo(playback) }
-  }
-
-  private mutating func note(_ happening: Playback.Happening) {
-    cargo.undo?.note(happening)
-    underway?.undo?.note(happening)
   }
 
   private mutating func collect() {
@@ -476,7 +469,7 @@ struct ModelRouter {
       cargo.holdsSession = isOwn
       cargo.isAnew = isOwn && playback.isQueueLoaded
       for happening in undo.since { run { $0.repeat(happening, &$1) } }
-      run { $0.rearmRetry($1) }
+      run { $0.rearmRetry(&$1) }
     }
     let failure = ErrorReport(.storageFailed, "the disk is full", stage: .command)
     for waiter in carried.waiters + later.waiters.filter({ !$0.isOwn }) { tell(waiter, .send, failure) }
@@ -535,6 +528,12 @@ struct ModelRouter {
       next.countedMilliseconds = record.positionMilliseconds
     }
     next.heardMilliseconds = heard
+    // A client's own that had not begun takes the place of what played.
+    if let record = disk.record, !record.hasBegun, let tag = record.playing?.tag, let current = record.current,
+      PlayTags.entryID(tag) != current.id
+    {
+      next.dismissedAddresses.insert(current.track.url)
+    }
     // What was heard since the last checkpoint is lost, and no more.
     if let playing = disk.record?.playing, let tag = playing.tag {
       next.heardMilliseconds[tag] =
@@ -551,12 +550,5 @@ extension EngineEvent {
 
   fileprivate var isReplaced: Bool {
     if case .ended(.replaced, _) = body { true } else { false }
-  }
-
-  fileprivate var movesQueue: Bool {
-    switch body {
-    case .extracting, .ready, .ended, .error: true
-    default: false
-    }
   }
 }
