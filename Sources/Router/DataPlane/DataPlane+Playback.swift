@@ -108,7 +108,8 @@ extension DataPlane {
     case .prepare(let request):
       let take = { [weak self] (event: EngineEvent) in
         requester.answer(.event(event))
-        guard case .error = event.body else { return }
+        // An engine that is away has not refused it: its return says what has become of it.
+        guard case .error = event.body, self?.link.isEstablished == true else { return }
         self?.run(session) { $0.prepareAnswered(tag: request.tag, isError: true, &$1) }
       }
       return .inside(take, askedBy: requester.webSocket, client: requester.client)

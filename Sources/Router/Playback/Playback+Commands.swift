@@ -80,16 +80,16 @@ extension Playback {
     // A change may also be behind the page that is shown.
     let hasChanged = answer != before || plan.queue.hasChangedRows
     answer.added = added
-    // Before anything is written, so that the answer is written with the change.
+    // Before anything else of it is written: where that fails, all of the change is undone.
     actions.append(.willAnswer(requesterID, .queue(answer)))
+    actions.append(
+      .write(.queue(answer: answer, hasChanged: hasChanged, stops: action == .stop), for: requesterID))
     switch action {
     case .play(let entry): begin(entry, &context)
     case .stop: giveUpOwnPlay()
     case nil: break
     }
     prepareNextIfNeeded(&context)
-    actions.append(
-      .write(.queue(answer: answer, hasChanged: hasChanged, stops: action == .stop), for: requesterID))
   }
 
   // MARK: Plays

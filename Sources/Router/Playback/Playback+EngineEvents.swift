@@ -93,10 +93,10 @@ extension Playback {
     reported.passthrough = ready.passthrough
   }
 
-  /// Whether what the engine plays is the queue's current entry.
-  func playsCurrent(_ url: String) -> Bool {
+  /// Whether that play is of the queue's current entry.
+  func isCurrent(_ url: String, _ tag: String?) -> Bool {
     guard let current = plan.queue.current else { return false }
-    return reported.tag.map { $0.hasPrefix(current.id + ".") } ?? (current.track.url == url)
+    return tag.map { $0.hasPrefix(current.id + ".") } ?? (current.track.url == url)
   }
 
   // MARK: What follows
@@ -116,7 +116,7 @@ extension Playback {
     actions.append(.note(.reported(event)))
     switch event.body {
     case .extracting(let url, let tag): began(url, tag, &context)
-    case .ready(let ready) where playsCurrent(ready.url):
+    case .ready(let ready) where isCurrent(ready.url, reported.tag):
       plan.queue.describeCurrent { $0.complete(with: ready) }
     case .error(let report): failed(report, requestID: event.requestID, &context)
     case .ended(let reason, _): ended(reason, &context)
@@ -134,8 +134,7 @@ extension Playback {
       if plan.prepared?.request.tag == tag { plan.prepared = nil }
       return
     }
-    plan.deferredPlay = nil
-    plan.starting?.deferredBefore = nil
+    plan.queueHasBegun()
     if let starting = plan.starting, starting.request.tag == tag {
       plan.starting = nil
       plan.prepared = nil

@@ -17,14 +17,14 @@ extension Playback {
 
   /// The engine was out of reach of this Router, or of the one before it, and plays this.
   package mutating func reconcile(with snapshot: SessionSnapshot, _ context: inout Context) {
-    if let deferred = plan.deferredPlay, deferred.tag != snapshot.tag {
+    if let wanted = plan.wantedByQueue, wanted.tag != snapshot.tag {
       // What was asked for last has not reached it.
       adopt(snapshot)
       return resume(&context)
     }
-    let wasPlaying = plan.deferredPlay == nil && plays(snapshot)
+    let wasPlaying = plan.wantedByQueue == nil && plays(snapshot)
     adopt(snapshot)
-    plan.deferredPlay = nil
+    plan.queueHasBegun()
     // What plays is known at once; the queue may have to be read first.
     move(to: snapshot, wasPlaying: wasPlaying, &context)
   }
@@ -44,7 +44,7 @@ extension Playback {
     if wasPlaying, isToEnd {
       // The stop has not reached the engine.
       stop(context)
-    } else if !playsCurrent(snapshot.url ?? "") {
+    } else if !isCurrent(snapshot.url ?? "", snapshot.tag) {
       began(snapshot.url ?? "", snapshot.tag, title: snapshot.title, &context)
     }
     prepareAgain(&context)
@@ -92,6 +92,7 @@ extension Playback.Plan {
       starting = nil
       if let entry = play.entry { queue.nowPlays(entry) }
       deferredPlay = play.request
+      isAwaitingPrepared = false
     }
     isStopping = false
   }

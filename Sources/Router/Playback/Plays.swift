@@ -22,6 +22,11 @@ package struct StartingPlay: Sendable, Equatable {
 extension Playback.Plan {
   /// What the queue is to play as soon as it can be asked for, though a client's own may go before it.
   var wantedByQueue: PlayRequest? { deferredPlay ?? starting?.deferredBefore }
+
+  mutating func queueHasBegun() {
+    deferredPlay = nil
+    starting?.deferredBefore = nil
+  }
 }
 
 /// What the engine was asked to advance to by itself when the current track has finished.

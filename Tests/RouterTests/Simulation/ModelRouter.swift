@@ -137,7 +137,7 @@ struct ModelRouter {
       if fault == .repeatsEnd { report(event) }
     case .hold(let play, let requesterID): held = (play, requesterID)
     case .releaseHeld:
-      if let released = held, released.play.entry != nil { answer(released.requesterID, isRefusal: true) }
+      answer(held?.requesterID, isRefusal: true)
       held = nil
     case .note(let happening):
       cargo.undo?.note(happening)
@@ -306,7 +306,7 @@ struct ModelRouter {
 
   private mutating func answerPrepare(_ requesterID: RequesterID?, tag: String?, isError: Bool) {
     answer(requesterID, isRefusal: isError)
-    if isError { run { $0.prepareAnswered(tag: tag, isError: true, &$1) } }
+    if isError, isConnected { run { $0.prepareAnswered(tag: tag, isError: true, &$1) } }
   }
 
   /// Nothing follows an end, and nothing begins beside what plays.
@@ -381,7 +381,7 @@ struct ModelRouter {
     held = nil
     playback.isHeld = false
     guard released.play.entry != nil || playback.plan.deferredPlay?.tag == released.play.request.tag else {
-      return
+      return answer(released.requesterID, isRefusal: true)
     }
     if released.requesterID != nil { keepUndo() }
     run { playback, _ in playback.begin(released.play, for: released.requesterID) }
