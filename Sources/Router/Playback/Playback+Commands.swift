@@ -140,12 +140,12 @@ extension Playback {
 
   /// An engine that comes back with what plays is told then that it is not to be heard.
   private mutating func endWithdrawn(_ context: Context) {
-    withdraw(reported.tag)
+    withdraw(reported.tag ?? reported.url)
     actions.append(.report(lostEnd(.stopped, context)))
   }
 
-  mutating func withdraw(_ tag: String?) {
-    if let tag { plan.withdrawnTags = plan.withdrawnTags.suffix(3) + [tag] }
+  mutating func withdraw(_ name: String?) {
+    if let name { plan.withdrawn = plan.withdrawn.suffix(3) + [name] }
   }
 
   mutating func releaseHeld() {

@@ -107,6 +107,7 @@ extension Playback {
     case .follow(let event): follow(event, &context)
     // A client may have moved the queue meanwhile.
     case .advance(let reason, let id): if plan.queue.current?.id == id { advance(after: reason, &context) }
+    case .resumeLost(let isSameEngine): resumeLost(isSameEngine: isSameEngine, &context)
     case .move(let snapshot, let wasPlaying): move(to: snapshot, wasPlaying: wasPlaying, &context)
     }
   }
@@ -149,7 +150,7 @@ extension Playback {
         if prepared.isClients || !queue.didAdvance(to: prepared.entry.id) { queue.nowPlays(prepared.entry) }
       }
     }
-    if let tag, plan.withdrawnTags.contains(tag) {
+    if plan.withdrawn.contains(tag ?? url) {
       // It began before the engine heard that it was not to.
       if wasAwaitingPrepared { advance(after: .finished, &context) }
       if plan.starting == nil { stop(context) }

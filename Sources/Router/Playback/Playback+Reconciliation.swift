@@ -4,9 +4,19 @@ import WireProtocol
 extension Playback {
   /// The engine is away, and with it what was on its way to it.
   package mutating func loseEngine(_ context: Context) {
-    plan.loseEngine()
+    loseStarting()
     actions.append(.note(.lostEngine))
     reported.positionMilliseconds = position(context)
+  }
+
+  /// What was on its way to the engine is to be asked for at its return.
+  mutating func loseStarting() {
+    plan.isStopping = false
+    guard let play = plan.starting else { return }
+    plan.starting = nil
+    plan.isAwaitingPrepared = false
+    if let entry = play.entry { plan.queue.nowPlays(entry) }
+    if !hasBegun(play) { plan.deferredPlay = play.request }
   }
 
   /// A client's play that was held is asked for at the engine's return.
@@ -44,9 +54,11 @@ extension Playback {
     if wasPlaying, isToEnd {
       // The stop has not reached the engine.
       stop(context)
-    } else if !isCurrent(snapshot.url ?? "", snapshot.tag) {
+    } else if !isCurrent(snapshot.url ?? "", snapshot.tag), !wasPlaying || snapshot.tag != nil {
+      // An operator's that played before has been entered already, and left since.
       began(snapshot.url ?? "", snapshot.tag, title: snapshot.title, &context)
     }
+    plan.withdrawn.removeAll { $0 == snapshot.url }
     prepareAgain(&context)
   }
 
@@ -66,13 +78,13 @@ extension Playback {
   ///
   /// - Parameter isSameEngine: whether it has stayed up.
   package mutating func engineDoesNotPlay(isSameEngine: Bool, _ context: inout Context) {
+    plan.withdrawn = []
     if plan.deferredPlay != nil {
       // What it was to take the place of is gone too.
       isLost = state != .idle
       return resume(&context)
     }
     if playsScore { return actions.append(.report(lostEnd(.cleanup, context))) }
-    if state != .idle, isToEnd { return actions.append(.report(lostEnd(.stopped, context))) }
     forgetPrepared()
     guard state != .idle else {
       // What was only asked for meanwhile is on its way. What has ended is followed by what the queue has next.
@@ -80,23 +92,22 @@ extension Playback {
       return
     }
     isLost = true
+    resumeLost(isSameEngine: isSameEngine, &context)
+  }
+
+  /// Where the queue has another current entry than what played, it has been left, or has yet to be read.
+  mutating func resumeLost(isSameEngine: Bool, _ context: inout Context) {
+    guard isLost, plan.starting == nil, plan.deferredPlay == nil else { return }
+    guard isQueueLoaded || isCurrent(reported.url ?? "", reported.tag) else {
+      return actions.append(.loadQueue(then: .resumeLost(isSameEngine: isSameEngine)))
+    }
+    if isToEnd { return actions.append(.report(lostEnd(.stopped, context))) }
     // One that has stayed up ends a session only for good; one that has restarted has lost it.
     isSameEngine ? actions.append(.report(lostEnd(.finished, context))) : resume(&context)
   }
 }
 
 extension Playback.Plan {
-  /// What was on its way to the engine is to be asked for at its return.
-  package mutating func loseEngine() {
-    if let play = starting {
-      starting = nil
-      if let entry = play.entry { queue.nowPlays(entry) }
-      deferredPlay = play.request
-      isAwaitingPrepared = false
-    }
-    isStopping = false
-  }
-
   /// A play or prepare that was on its way comes to nothing.
   package mutating func drop(_ tag: String?) {
     if let play = starting, play.request.tag == tag {

@@ -8,7 +8,9 @@ extension Playback {
       var request = plan.deferredPlay ?? continuation(countedMilliseconds: context.positionMilliseconds)
     else { return }
     // An operator's has none; without one it would be taken for another play of an operator's.
-    if request.tag == nil { request.tag = plan.queue.current.map { context.tags.next(for: $0) } }
+    if request.tag == nil, isCurrent(request.url, nil) {
+      request.tag = plan.queue.current.map { context.tags.next(for: $0) }
+    }
     actions.append(.logResumption(request))
     begin(StartingPlay(request: request, entry: nil), for: nil)
   }

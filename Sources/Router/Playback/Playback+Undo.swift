@@ -33,7 +33,7 @@ extension Playback {
     case .reported(let event): follow(event, &context)
     case .sent(let action, let requestID): sent(action, requestID: requestID)
     case .dropped(let tag): plan.drop(tag)
-    case .lostEngine: plan.loseEngine()
+    case .lostEngine: loseStarting()
     }
   }
 }

@@ -24,8 +24,9 @@ package struct Playback: Sendable, Equatable {
     package var deferredPlay: PlayRequest?
     /// The track has finished, and the engine is about to say that it has advanced to what was prepared.
     package var isAwaitingPrepared = false
-    /// The last plays that the engine may begin though they are not to be heard any more.
-    package var withdrawnTags: [String] = []
+    /// The last plays that the engine may begin, or still have, though they are not to be heard any more: their tags,
+    /// and of an operator's the address.
+    package var withdrawn: [String] = []
     /// A stop is on its way: what is asked for now comes after it.
     package var isStopping = false
     /// The session's level outlives its tracks.
@@ -78,6 +79,9 @@ package struct Playback: Sendable, Equatable {
 
   /// Nothing of it plays that the queue could hold.
   package var playsScore: Bool { state != .idle && reported.url == PlayRequest.scoreURL }
+
+  /// The engine plays it, though the queue could not follow yet.
+  func hasBegun(_ play: StartingPlay) -> Bool { state != .idle && !isLost && reported.tag == play.request.tag }
 
   /// A play waits to be written: what is asked for now goes behind it.
   package var isWritingPlay: Bool { plan.starting.map { $0.requestID == nil } ?? false }

@@ -108,6 +108,7 @@ extension Playback {
   package enum Step: Sendable, Equatable {
     case follow(EngineEvent)
     case advance(after: EngineEvent.EndReason, from: String?)
+    case resumeLost(isSameEngine: Bool)
     /// As `Playback.move`.
     case move(to: SessionSnapshot, wasPlaying: Bool)
   }

@@ -214,8 +214,11 @@ struct ModelRouter {
         queue.waiting.lazy.filter { $0.entry.id == id }.map(\.entry.track.url))
     case .queue(.clear): requests[requesterID]!.removed = Set(queue.waiting.map(\.entry.track.url))
     case .queue(.loop(let mode)): if mode != .off { everLooped = true }
+    // What plays, what is on its way, and what has begun though the queue could not follow yet.
     case .queue(.skip), .queue(.skipTo), .queue(.previous), .play, .stop:
-      if let current = queue.current { dismissedAddresses.insert(current.track.url) }
+      dismissedAddresses.formUnion(
+        [queue.current?.track.url, playback.plan.starting?.entry?.track.url, playback.reported.url]
+          .compactMap(\.self))
     default: break
     }
   }
