@@ -7,7 +7,7 @@ extension DataPlane: EngineLinkDelegate {
   func engineConnected(_ hello: Hello) {
     let isSameEngine = hello.startedAtMilliseconds == engineStartedAtMilliseconds
     if engineStartedAtMilliseconds != nil { engineIsBack(isSame: isSameEngine) }
-    unconfirmed = Set(store.sessions.values.filter(\.playback.needsReconciliation).map(\.id))
+    unconfirmed = Set(store.sessions.values.filter { !$0.isAtRest }.map(\.id))
     announceEngine()
     for snapshot in hello.sessions { adopt(snapshot) }
     // Where hello is not full it names every session.
@@ -25,10 +25,10 @@ extension DataPlane: EngineLinkDelegate {
     engineIsLost()
     failHeldPlays(unavailable)
     for session in store.sessions.values {
-      let wasBusy = !session.isIdle || session.playback.plan.isStopping
+      let wasAtRest = session.isAtRest
       run(session) { $0.loseEngine($1) }
-      // What is idle has lost nothing.
-      guard wasBusy else { continue }
+      // It has lost nothing.
+      guard !wasAtRest else { continue }
       session.forgetSound()
       state.save(session)
       store.removeIfUnused(session)

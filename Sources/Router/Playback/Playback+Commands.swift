@@ -163,7 +163,8 @@ extension Playback {
     _ context: inout Context
   ) {
     if let failure {
-      if case .stopped(_, let before, let wasLost) = write { (reported, isLost) = (before, wasLost) }
+      // What the engine has begun with meanwhile goes on.
+      if case .stopped(_, let before, let wasLost) = write, state == .idle { (reported, isLost) = (before, wasLost) }
       return actions.append(.refuseUnwritten(requesterID, failure))
     }
     switch write {
@@ -176,7 +177,7 @@ extension Playback {
     case .volume(let status): actions.append(.answer(requesterID, status))
     case .queue(let answer, let hasChanged, let stops):
       // What plays is heard until it is sure that it is to end.
-      if stops, plan.starting == nil, plan.deferredPlay == nil { stop(context) }
+      if stops, isToEnd, plan.deferredPlay == nil { stop(context) }
       actions.append(.answerQueue(requesterID, answer, hasChanged: hasChanged))
     }
   }

@@ -185,7 +185,7 @@ extension Playback {
 
   private mutating func ended(_ reason: EngineEvent.EndReason, _ context: inout Context) {
     let wasStopping = plan.isStopping
-    plan.isStopping = false
+    if reason == .stopped { plan.isStopping = false }
     // Of what played before the play that is on its way.
     if let starting = plan.starting, starting.entry == nil || reason == .replaced { return }
     if plan.deferredPlay != nil {

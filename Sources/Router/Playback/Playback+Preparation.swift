@@ -62,6 +62,7 @@ extension Playback {
     plan.prepared = nil
     guard !prepared.hasFailed, prepared.requestID != nil else { return }
     withdraw(prepared.request.tag)
+    actions.append(.note(.dropped(tag: prepared.request.tag)))
     if let tag = prepared.request.tag { actions.append(.playEnded(tag: tag)) }
     actions.append(.save)
     actions.append(.send(.unprepare, for: nil))

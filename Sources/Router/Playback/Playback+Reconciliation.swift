@@ -106,14 +106,3 @@ extension Playback {
     isSameEngine ? actions.append(.report(lostEnd(.finished, context))) : resume(&context)
   }
 }
-
-extension Playback.Plan {
-  /// A play or prepare that was on its way comes to nothing.
-  package mutating func drop(_ tag: String?) {
-    if let play = starting, play.request.tag == tag {
-      starting = nil
-      deferredPlay = play.entry == nil ? play.request : play.deferredBefore
-    }
-    if prepared?.request.tag == tag { prepared?.hasFailed = true }
-  }
-}

@@ -32,8 +32,15 @@ extension Playback {
     switch happening {
     case .reported(let event): follow(event, &context)
     case .sent(let action, let requestID): sent(action, requestID: requestID)
-    case .dropped(let tag): plan.drop(tag)
+    case .dropped(let tag): drop(tag, &context)
     case .lostEngine: loseStarting()
     }
+  }
+
+  private mutating func drop(_ tag: String?, _ context: inout Context) {
+    if plan.prepared?.request.tag == tag { plan.prepared?.hasFailed = true }
+    guard let play = plan.starting, play.request.tag == tag else { return }
+    plan.starting = nil
+    play.entry == nil ? deferPlay(play.request) : resume(without: play, &context)
   }
 }

@@ -68,14 +68,15 @@ package struct Playback: Sendable, Equatable {
   package var state: SessionSnapshot.State { reported.state }
   package var isQueueLoaded: Bool { plan.storedRows == nil }
 
-  /// Between two tracks the queue has a current one still: what follows it is about to be said.
-  package var isIdle: Bool {
-    plan.isStopping
-      || (state == .idle && plan.starting == nil && plan.deferredPlay == nil && plan.queue.current == nil)
+  /// Nothing plays, and nothing is to. Between two tracks the queue has a current one still: what follows it is about
+  /// to be said.
+  package var isAtRest: Bool {
+    state == .idle && plan.starting == nil && plan.deferredPlay == nil && plan.queue.current == nil
+      && !plan.isStopping
   }
 
-  /// Whether an engine that comes back has to say what has become of it.
-  package var needsReconciliation: Bool { state != .idle || !isIdle }
+  /// What is asked for now plays at once.
+  package var isIdle: Bool { plan.isStopping || isAtRest }
 
   /// Nothing of it plays that the queue could hold.
   package var playsScore: Bool { state != .idle && reported.url == PlayRequest.scoreURL }

@@ -330,7 +330,7 @@ struct ModelRouter {
     // As `StateWriter.saveEngine`: written with what follows, or by itself.
     cargo.transaction.engineStartedAt = engineStartedAt
     defer { writeNext() }
-    let wasBusy = playback.needsReconciliation
+    let wasBusy = !playback.isAtRest
     if let snapshot = hello.sessions.first {
       countedMilliseconds = snapshot.positionMilliseconds ?? 0
       run { $0.reconcile(with: snapshot, &$1) }
@@ -352,9 +352,9 @@ struct ModelRouter {
       answer(released.requesterID, isRefusal: true)
       if released.play.entry != nil { run { playback, _ in playback.deferHeld(released.play) } }
     }
-    let wasBusy = !playback.isIdle || playback.plan.isStopping
+    let wasAtRest = playback.isAtRest
     run { $0.loseEngine($1) }
-    if wasBusy { save() }
+    if !wasAtRest { save() }
     let lost = pending.values
     pending = [:]
     for one in lost {
@@ -505,7 +505,7 @@ struct ModelRouter {
   }
 
   mutating func unloadIfIdle() {
-    guard playback.isIdle, !playback.isHeld, deferred == nil, playback.isQueueLoaded,
+    guard playback.isAtRest, !playback.isHeld, deferred == nil, playback.isQueueLoaded,
       !cargo.holdsSession, underway == nil, !playback.plan.queue.hasChangedRows
     else { return }
     playback.unload()
