@@ -152,6 +152,7 @@ extension Playback {
     }
     if plan.withdrawn.contains(tag ?? url) {
       // It began before the engine heard that it was not to.
+      plan.starting?.endedMeanwhile = .finished
       if wasAwaitingPrepared { advance(after: .finished, &context) }
       if plan.starting == nil { stop(context) }
       return
@@ -215,7 +216,8 @@ extension Playback {
     if report.code == .noSuchSession, plan.isStopping {
       plan.isStopping = false
       // There was nothing to stop: nobody else is going to say that the queue is to be left.
-      if state == .idle, plan.starting == nil, plan.deferredPlay == nil {
+      if state == .idle, plan.starting == nil {
+        plan.deferredPlay = nil
         forgetPrepared()
         changeQueue { _ = $0.ended(.stopped) }
       }

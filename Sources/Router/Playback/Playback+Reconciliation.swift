@@ -70,8 +70,9 @@ extension Playback {
     guard let prepared = plan.prepared else { return }
     if prepared.isClients { return prepare(prepared, for: nil) }
     plan.prepared = nil
+    withdraw(prepared.request.tag)
+    actions.append(.send(.unprepare, for: nil))
     prepareNextIfNeeded(&context)
-    if plan.prepared == nil { actions.append(.send(.unprepare, for: nil)) }
   }
 
   /// The engine does not play the session any more.
@@ -79,25 +80,29 @@ extension Playback {
   /// - Parameter isSameEngine: whether it has stayed up.
   package mutating func engineDoesNotPlay(isSameEngine: Bool, _ context: inout Context) {
     plan.withdrawn = []
+    actions.append(.note(.missing))
     if plan.deferredPlay != nil {
       // What it was to take the place of is gone too.
       isLost = state != .idle
       return resume(&context)
     }
     if playsScore { return actions.append(.report(lostEnd(.cleanup, context))) }
+    guard state != .idle else { return advanceFromEnded(&context) }
     forgetPrepared()
-    guard state != .idle else {
-      // What was only asked for meanwhile is on its way. What has ended is followed by what the queue has next.
-      if plan.starting == nil, plan.queue.current != nil { advance(after: .finished, &context) }
-      return
-    }
     isLost = true
     resumeLost(isSameEngine: isSameEngine, &context)
   }
 
+  /// What has ended is followed by what the queue has next, unless something has been asked for meanwhile.
+  mutating func advanceFromEnded(_ context: inout Context) {
+    forgetPrepared()
+    guard plan.starting == nil, plan.deferredPlay == nil, plan.queue.current != nil else { return }
+    advance(after: .finished, &context)
+  }
+
   /// Where the queue has another current entry than what played, it has been left, or has yet to be read.
   mutating func resumeLost(isSameEngine: Bool, _ context: inout Context) {
-    guard isLost, plan.starting == nil, plan.deferredPlay == nil else { return }
+    guard isLost, plan.deferredPlay == nil else { return }
     guard isQueueLoaded || isCurrent(reported.url ?? "", reported.tag) else {
       return actions.append(.loadQueue(then: .resumeLost(isSameEngine: isSameEngine)))
     }

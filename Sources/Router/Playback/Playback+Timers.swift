@@ -18,7 +18,10 @@ extension Playback {
   /// A client's own play comes to nothing, and is the client's to ask for again: what it was to replace resumes.
   package mutating func resume(without play: StartingPlay, _ context: inout Context) {
     if let deferred = play.deferredBefore { return deferPlay(deferred) }
-    if let reason = play.endedMeanwhile { advance(after: reason, &context) }
+    guard let reason = play.endedMeanwhile else { return isLost ? resume(&context) : () }
+    advance(after: reason, &context)
+    // What is not to be heard was to make room for it.
+    if isToEnd, state != .idle { stop(context) }
   }
 
   mutating func deferPlay(_ request: PlayRequest) {
@@ -49,7 +52,7 @@ extension Playback {
   package mutating func rearmRetry(_ context: inout Context) {
     if state != .idle, !isLost, plan.deferredPlay == nil || plan.deferredPlay?.tag == reported.tag {
       plan.deferredPlay = nil
-      return move(to: reported, wasPlaying: true, &context)
+      return move(to: reported, wasPlaying: isToEnd, &context)
     }
     guard plan.starting == nil else { return }
     if let deferred = plan.deferredPlay { return deferPlay(deferred) }

@@ -20,6 +20,8 @@ extension Playback {
     /// A play or prepare comes to nothing.
     case dropped(tag: String?)
     case lostEngine
+    /// The engine that is back does not play the session.
+    case missing
   }
 
   /// To be followed by `repeat` for each that has happened since.
@@ -34,11 +36,12 @@ extension Playback {
     case .sent(let action, let requestID): sent(action, requestID: requestID)
     case .dropped(let tag): drop(tag, &context)
     case .lostEngine: loseStarting()
+    case .missing: if state == .idle { advanceFromEnded(&context) }
     }
   }
 
   private mutating func drop(_ tag: String?, _ context: inout Context) {
-    if plan.prepared?.request.tag == tag { plan.prepared?.hasFailed = true }
+    prepareAnswered(tag: tag, isError: true, &context)
     guard let play = plan.starting, play.request.tag == tag else { return }
     plan.starting = nil
     play.entry == nil ? deferPlay(play.request) : resume(without: play, &context)

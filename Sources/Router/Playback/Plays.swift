@@ -26,6 +26,7 @@ extension Playback.Plan {
   mutating func queueHasBegun() {
     deferredPlay = nil
     starting?.deferredBefore = nil
+    starting?.endedMeanwhile = nil
   }
 }
 

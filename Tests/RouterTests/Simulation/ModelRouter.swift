@@ -17,6 +17,8 @@ struct ModelRouter {
     /// Addresses that it adds to the queue, takes out of it, or ends.
     var added: [String] = []
     var removed: Set<String> = []
+
+    var isUnansweredPlay: Bool { if case .play = command { answerCount == 0 } else { false } }
   }
 
   enum Command {
@@ -345,6 +347,10 @@ struct ModelRouter {
   mutating func disconnect() {
     isConnected = false
     outbox = []
+    // A client's own that is on its way takes the place of what plays, even one that was overtaken by what is undone.
+    if requests.values.contains(where: \.isUnansweredPlay) {
+      dismissedAddresses.formUnion([playback.reported.url].compactMap(\.self))
+    }
     noteReplaced(by: nil)
     if let released = held {
       held = nil
