@@ -78,6 +78,9 @@ struct ModelRouter {
   private(set) var removedAddresses: Set<String> = []
   /// Addresses that a client has ended.
   private(set) var dismissedAddresses: Set<String> = []
+  /// Operators' plays that went on while a Router died. They have no name: to the next, which did not see them begin,
+  /// one that the queue has left is not to be told from a new one.
+  private(set) var namelessAddresses: Set<String> = []
   private(set) var everLooped = false
   private var crashes = CrashBook()
   private var tags = PlayTags(prefix: "t0")
@@ -518,7 +521,7 @@ struct ModelRouter {
   }
 
   /// The Router dies, and another begins with what is on disk.
-  mutating func restart() {
+  mutating func restart(during play: ModelEngine.Play?) {
     let heard = heardMilliseconds
     var next = ModelRouter(id: id, fault: fault)
     next.disk = disk
@@ -526,6 +529,8 @@ struct ModelRouter {
     // A change that was under way may be on disk or not.
     next.removedAddresses = removedAddresses.union(leavingAddresses)
     next.dismissedAddresses = dismissedAddresses
+    next.namelessAddresses = namelessAddresses
+    if let play, play.request.tag == nil { next.namelessAddresses.insert(play.request.url) }
     next.everLooped = everLooped
     next.violations = violations
     next.startCount = startCount + 1

@@ -191,7 +191,7 @@ struct PlaybackSimulation {
     default:
       note("Router dies")
       engine.disconnect()
-      router.restart()
+      router.restart(during: engine.play)
     }
   }
 
@@ -306,7 +306,7 @@ struct PlaybackSimulation {
     let history = queue.history.map(\.track.url)
     var seen: Set<String> = []
     for url in router.everLooped ? here : here + history where !seen.insert(url).inserted {
-      return .doubled(url)
+      if !router.namelessAddresses.contains(url) { return .doubled(url) }
     }
     let known = seen.union(history)
     let kept = router.acknowledgedAddresses.subtracting(router.removedAddresses)
