@@ -50,8 +50,8 @@ extension Playback {
   /// Clients' commands have been undone, and with them what the Router has done meanwhile: the timer of what is deferred
   /// again may have fired, and what was lost may have been asked for.
   package mutating func rearmRetry(_ context: inout Context) {
-    if state != .idle, !isLost, plan.deferredPlay == nil || plan.deferredPlay?.tag == reported.tag {
-      plan.deferredPlay = nil
+    if state != .idle, !isLost, plan.wantedByQueue == nil || plan.wantedByQueue?.tag == reported.tag {
+      plan.queueHasBegun()
       return move(to: reported, wasPlaying: isToEnd, &context)
     }
     guard plan.starting == nil else { return }
