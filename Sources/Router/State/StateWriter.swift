@@ -56,9 +56,10 @@ final class StateWriter {
   /// How many commands wait.
   var waitingCount: Int { waiting.count }
 
-  /// Whether something of the session is not confirmed by the disk yet.
+  /// Whether something of the session is not confirmed by the disk yet, or may be undone: a refused command too leaves
+  /// what it would have been undone to.
   func holds(_ id: SessionID) -> Bool {
-    cargo.sessions[id] != nil || underway?.cargo.sessions[id] != nil
+    [cargo, underway?.cargo].contains { $0?.sessions[id] != nil || $0?.undos[id] != nil }
   }
 
   // MARK: For clients

@@ -515,7 +515,7 @@ struct ModelRouter {
 
   mutating func unloadIfIdle() {
     guard playback.isAtRest, !playback.isHeld, deferred == nil, playback.isQueueLoaded,
-      !cargo.holdsSession, underway == nil, !playback.plan.queue.hasChangedRows
+      !cargo.holdsSession, cargo.undo == nil, underway == nil, !playback.plan.queue.hasChangedRows
     else { return }
     playback.unload()
   }
