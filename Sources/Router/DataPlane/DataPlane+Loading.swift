@@ -141,7 +141,7 @@ extension DataPlane {
   func repeatWhatHappened(after undos: [SessionUndo]) {
     for undo in undos where !undo.session.isForgotten {
       for happening in undo.playback.since { run(undo.session) { $0.repeat(happening, &$1) } }
-      run(undo.session) { $0.rearmRetry(&$1) }
+      run(undo.session) { $0.resumeAfterUndo(&$1) }
       store.removeIfUnused(undo.session)
     }
   }

@@ -164,7 +164,9 @@ extension Playback {
   ) {
     if let failure {
       // What the engine has begun with meanwhile goes on.
-      if case .stopped(_, let before, let wasLost) = write, state == .idle { (reported, isLost) = (before, wasLost) }
+      if case .stopped(_, let before, let wasLost) = write, state == .idle {
+        (reported, isLost) = (before, wasLost)
+      }
       return actions.append(.refuseUnwritten(requesterID, failure))
     }
     switch write {

@@ -127,6 +127,7 @@ extension Playback {
     actions.append(.followed(event.body))
   }
 
+  /// The engine plays something: has the queue play the same, or waits for what the queue wants.
   mutating func began(_ url: String, _ tag: String?, title: String? = nil, _ context: inout Context) {
     let wasAwaitingPrepared = plan.isAwaitingPrepared
     plan.isAwaitingPrepared = false
@@ -137,34 +138,47 @@ extension Playback {
     }
     plan.queueHasBegun()
     if let starting = plan.starting, starting.request.tag == tag {
-      plan.starting = nil
-      plan.prepared = nil
-      if let entry = starting.entry { return changeQueue { $0.nowPlays(entry) } }
-      return beganEntry(PlayTags.entryID(tag ?? ""), url, title, &context)
+      return beganStarting(starting, url, &context)
     }
     // What was asked for before: ours follows. A client's own may yet be refused.
     if let starting = plan.starting, starting.entry == nil { return }
-    if let prepared = plan.prepared, prepared.request.tag == tag {
-      plan.prepared = nil
-      return changeQueue { queue in
-        if prepared.isClients || !queue.didAdvance(to: prepared.entry.id) { queue.nowPlays(prepared.entry) }
-      }
-    }
+    if let prepared = plan.prepared, prepared.request.tag == tag { return beganPrepared(prepared) }
     if plan.withdrawn.contains(tag ?? url) {
-      // It began before the engine heard that it was not to.
-      plan.starting?.endedMeanwhile = .finished
-      if wasAwaitingPrepared { advance(after: .finished, &context) }
-      if plan.starting == nil { stop(context) }
-      return
+      return beganWithdrawn(wasAwaited: wasAwaitingPrepared, &context)
     }
     if let tag { return beganEntry(PlayTags.entryID(tag), url, title, &context) }
-    plan.prepared = nil
-    guard url != PlayRequest.scoreURL else { return changeQueue { $0.nowPlaysNothing() } }
     // Another router's, or an operator's.
-    changeQueue { queue in queue.nowPlays(queue.newEntry(QueuedTrack(url: url))) }
+    plan.prepared = nil
+    changeQueue { queue in
+      url == PlayRequest.scoreURL
+        ? queue.nowPlaysNothing() : queue.nowPlays(queue.newEntry(QueuedTrack(url: url)))
+    }
   }
 
-  /// The engine has begun with an entry that it was told of before now.
+  private mutating func beganStarting(_ play: StartingPlay, _ url: String, _ context: inout Context) {
+    plan.starting = nil
+    plan.prepared = nil
+    if let entry = play.entry { return changeQueue { $0.nowPlays(entry) } }
+    if let tag = play.request.tag { beganEntry(PlayTags.entryID(tag), url, nil, &context) }
+  }
+
+  private mutating func beganPrepared(_ play: PreparedPlay) {
+    plan.prepared = nil
+    changeQueue { queue in
+      if play.isClients || !queue.didAdvance(to: play.entry.id) { queue.nowPlays(play.entry) }
+    }
+  }
+
+  /// It began before the engine heard that it was not to.
+  ///
+  /// - Parameter wasAwaited: whether it follows a track that has finished.
+  private mutating func beganWithdrawn(wasAwaited: Bool, _ context: inout Context) {
+    plan.starting?.endedMeanwhile = .finished
+    if wasAwaited { advance(after: .finished, &context) }
+    if plan.starting == nil { stop(context) }
+  }
+
+  /// The engine plays an entry that it was told of before now.
   private mutating func beganEntry(_ id: String, _ url: String, _ title: String?, _ context: inout Context) {
     guard plan.queue.current?.id != id else { return }
     // What the queue has left while the engine was out of reach is not to be heard any more.

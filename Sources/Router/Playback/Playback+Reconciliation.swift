@@ -51,11 +51,12 @@ extension Playback {
     guard isQueueLoaded else {
       return actions.append(.loadQueue(then: .move(to: snapshot, wasPlaying: wasPlaying)))
     }
+    // An operator's, which has no tag, has been entered already where it played before, and left since.
+    let mayBeMissing = !wasPlaying || snapshot.tag != nil
     if wasPlaying, isToEnd {
       // The stop has not reached the engine.
       stop(context)
-    } else if !isCurrent(snapshot.url ?? "", snapshot.tag), !wasPlaying || snapshot.tag != nil {
-      // An operator's that played before has been entered already, and left since.
+    } else if mayBeMissing, !isCurrent(snapshot.url ?? "", snapshot.tag) {
       began(snapshot.url ?? "", snapshot.tag, title: snapshot.title, &context)
     }
     plan.withdrawn.removeAll { $0 == snapshot.url }
@@ -65,7 +66,7 @@ extension Playback {
   /// The queue has been left, and what plays was to be stopped.
   var isToEnd: Bool { plan.queue.current == nil && !playsScore && plan.starting == nil }
 
-  /// Whether what was prepared has reached the engine is not known.
+  /// Whether what was prepared has reached the engine is not known: it is prepared anew, and is not to begin otherwise.
   private mutating func prepareAgain(_ context: inout Context) {
     guard let prepared = plan.prepared else { return }
     if prepared.isClients { return prepare(prepared, for: nil) }

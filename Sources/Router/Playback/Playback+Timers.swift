@@ -46,18 +46,4 @@ extension Playback {
     actions.append(.note(.dropped(tag: starting.request.tag)))
     resume(without: starting, &context)
   }
-
-  /// Clients' commands have been undone, and with them what the Router has done meanwhile: the timer of what is deferred
-  /// again may have fired, and what was lost may have been asked for.
-  package mutating func rearmRetry(_ context: inout Context) {
-    if state != .idle, !isLost, plan.wantedByQueue == nil || plan.wantedByQueue?.tag == reported.tag {
-      plan.queueHasBegun()
-      return move(to: reported, wasPlaying: isToEnd, &context)
-    }
-    guard plan.starting == nil else { return }
-    if let deferred = plan.deferredPlay { return deferPlay(deferred) }
-    guard isLost else { return }
-    if isToEnd { return actions.append(.report(lostEnd(.stopped, context))) }
-    if let lost = continuation(countedMilliseconds: context.positionMilliseconds) { deferPlay(lost) }
-  }
 }

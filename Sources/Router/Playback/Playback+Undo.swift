@@ -13,7 +13,8 @@ extension Playback {
     package mutating func note(_ happening: Happening) { since.append(happening) }
   }
 
-  /// What stays in effect whatever becomes of a client's command, and is repeated after an undo: in the same order, since an engine's loss after an event means another thing than before it.
+  /// What stays in effect whatever becomes of a client's command, and is repeated after an undo: in the same order,
+  /// since an engine's loss after an event means another thing than before it.
   package enum Happening: Sendable, Equatable {
     case reported(EngineEvent)
     case sent(EngineCommand.SessionAction, requestID: String)
@@ -24,7 +25,7 @@ extension Playback {
     case missing
   }
 
-  /// To be followed by `repeat` for each that has happened since.
+  /// To be followed by `repeat` for each that has happened since, and by `resumeAfterUndo`.
   package mutating func undo(to undo: Undo) {
     // Without its rows the queue was on disk, and is read again.
     plan = undo.plan
@@ -45,5 +46,19 @@ extension Playback {
     guard let play = plan.starting, play.request.tag == tag else { return }
     plan.starting = nil
     play.entry == nil ? deferPlay(play.request) : resume(without: play, &context)
+  }
+
+  /// With clients' commands, what the Router has done meanwhile is undone too: it may have taken note of what the
+  /// engine plays, asked for what was lost, and waited for what is deferred again.
+  package mutating func resumeAfterUndo(_ context: inout Context) {
+    if state != .idle, !isLost, plan.wantedByQueue == nil || plan.wantedByQueue?.tag == reported.tag {
+      plan.queueHasBegun()
+      return move(to: reported, wasPlaying: isToEnd, &context)
+    }
+    guard plan.starting == nil else { return }
+    if let deferred = plan.deferredPlay { return deferPlay(deferred) }
+    guard isLost else { return }
+    if isToEnd { return actions.append(.report(lostEnd(.stopped, context))) }
+    if let lost = continuation(countedMilliseconds: context.positionMilliseconds) { deferPlay(lost) }
   }
 }

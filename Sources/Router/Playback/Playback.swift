@@ -82,7 +82,9 @@ package struct Playback: Sendable, Equatable {
   package var playsScore: Bool { state != .idle && reported.url == PlayRequest.scoreURL }
 
   /// The engine plays it, though the queue could not follow yet.
-  func hasBegun(_ play: StartingPlay) -> Bool { state != .idle && !isLost && reported.tag == play.request.tag }
+  func hasBegun(_ play: StartingPlay) -> Bool {
+    state != .idle && !isLost && reported.tag == play.request.tag
+  }
 
   /// A play waits to be written: what is asked for now goes behind it.
   package var isWritingPlay: Bool { plan.starting.map { $0.requestID == nil } ?? false }

@@ -23,6 +23,7 @@ extension Playback.Plan {
   /// What the queue is to play as soon as it can be asked for, though a client's own may go before it.
   var wantedByQueue: PlayRequest? { deferredPlay ?? starting?.deferredBefore }
 
+  /// The engine plays what the queue wanted, or what takes its place.
   mutating func queueHasBegun() {
     deferredPlay = nil
     starting?.deferredBefore = nil

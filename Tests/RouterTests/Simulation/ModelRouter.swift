@@ -383,7 +383,9 @@ struct ModelRouter {
   }
 
   mutating func housekeep() {
-    if fault == .skipsEntry, playback.state == .paused { run { $0.resume(.advance(after: .finished, from: $0.plan.queue.current?.id), &$1) } }
+    if fault == .skipsEntry, playback.state == .paused {
+      run { $0.resume(.advance(after: .finished, from: $0.plan.queue.current?.id), &$1) }
+    }
     run { $0.prepareNextIfNeeded(&$1) }
   }
 
@@ -481,7 +483,7 @@ struct ModelRouter {
       cargo.holdsSession = isOwn
       cargo.isAnew = isOwn && playback.isQueueLoaded
       for happening in undo.since { run { $0.repeat(happening, &$1) } }
-      run { $0.rearmRetry(&$1) }
+      run { $0.resumeAfterUndo(&$1) }
     }
     let failure = ErrorReport(.storageFailed, "the disk is full", stage: .command)
     for waiter in carried.waiters + later.waiters.filter({ !$0.isOwn }) { tell(waiter, .send, failure) }
@@ -543,7 +545,8 @@ struct ModelRouter {
     }
     next.heardMilliseconds = heard
     // A client's own that had not begun takes the place of what played.
-    if let record = disk.record, !record.hasBegun, let tag = record.playing?.tag, let current = record.current,
+    if let record = disk.record, !record.hasBegun, let tag = record.playing?.tag,
+      let current = record.current,
       PlayTags.entryID(tag) != current.id
     {
       next.dismissedAddresses.insert(current.track.url)

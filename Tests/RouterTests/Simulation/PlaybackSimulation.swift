@@ -285,7 +285,8 @@ struct PlaybackSimulation {
   }
 
   private var isAtRest: Bool {
-    router.hasWritten && !router.isReading && !router.isHolding && router.outbox.isEmpty && engine.outbox.isEmpty
+    router.hasWritten && !router.isReading && !router.isHolding && router.outbox.isEmpty
+      && engine.outbox.isEmpty
       && router.retryTimerCount == 0 && engine.play?.state != .extracting
       && (engine.next?.requestID == nil) && router.requests.values.allSatisfy { $0.answerCount > 0 }
   }
