@@ -116,7 +116,8 @@ extension Playback {
     guard isQueueLoaded else { return actions.append(.loadQueue(then: .follow(event))) }
     actions.append(.note(.reported(event)))
     switch event.body {
-    case .extracting(let url, let tag): began(url, tag, &context)
+    case .extracting(let url, let tag):
+      if !isOfEarlierPlay(tag, event.requestID) { began(url, tag, &context) }
     case .ready(let ready) where isCurrent(ready.url, reported.tag):
       plan.queue.describeCurrent { $0.complete(with: ready) }
     case .error(let report): failed(report, requestID: event.requestID, &context)
@@ -125,6 +126,12 @@ extension Playback {
     }
     prepareNextIfNeeded(&context)
     actions.append(.followed(event.body))
+  }
+
+  /// Whether it was asked for before the engine's loss, and under the same tag again since.
+  private func isOfEarlierPlay(_ tag: String?, _ requestID: String?) -> Bool {
+    guard let requestID, let starting = plan.starting, starting.request.tag == tag else { return false }
+    return starting.requestID != requestID
   }
 
   /// The engine plays something: has the queue play the same, or waits for what the queue wants.
@@ -169,7 +176,7 @@ extension Playback {
     }
   }
 
-  /// It began before the engine heard that it was not to.
+  /// It plays, and is not to be heard.
   ///
   /// - Parameter wasAwaited: whether it follows a track that has finished.
   private mutating func beganWithdrawn(wasAwaited: Bool, _ context: inout Context) {
@@ -182,10 +189,7 @@ extension Playback {
   private mutating func beganEntry(_ id: String, _ url: String, _ title: String?, _ context: inout Context) {
     guard plan.queue.current?.id != id else { return }
     // What the queue has left while the engine was out of reach is not to be heard any more.
-    if plan.queue.hasLeft(id) {
-      if plan.starting == nil { stop(context) }
-      return
-    }
+    if plan.queue.hasLeft(id) { return beganWithdrawn(wasAwaited: false, &context) }
     if plan.queue.holds(id), plan.prepared?.isClients == false {
       // Prepared before the engine or this Router was out of reach, and prepared again since.
       plan.prepared = nil

@@ -4,19 +4,21 @@ import WireProtocol
 extension Playback {
   /// The engine is away, and with it what was on its way to it.
   package mutating func loseEngine(_ context: Context) {
-    loseStarting()
+    loseStarting(hasBegun: plan.starting.map(hasBegun) ?? false)
     actions.append(.note(.lostEngine))
     reported.positionMilliseconds = position(context)
   }
 
   /// What was on its way to the engine is to be asked for at its return.
-  mutating func loseStarting() {
+  ///
+  /// - Parameter hasBegun: whether the engine played it, though the queue could not follow yet.
+  mutating func loseStarting(hasBegun: Bool) {
     plan.isStopping = false
     guard let play = plan.starting else { return }
     plan.starting = nil
     plan.isAwaitingPrepared = false
     if let entry = play.entry { plan.queue.nowPlays(entry) }
-    if !hasBegun(play) { plan.deferredPlay = play.request }
+    if !hasBegun { plan.deferredPlay = play.request }
   }
 
   /// A client's play that was held is asked for at the engine's return.
@@ -27,16 +29,20 @@ extension Playback {
 
   /// The engine was out of reach of this Router, or of the one before it, and plays this.
   package mutating func reconcile(with snapshot: SessionSnapshot, _ context: inout Context) {
-    if let wanted = plan.wantedByQueue, wanted.tag != snapshot.tag {
+    let wasPlaying = plays(snapshot)
+    adopt(snapshot)
+    guard !wantsOther(than: snapshot) else {
       // What was asked for last has not reached it.
-      adopt(snapshot)
+      actions.append(.note(.found(snapshot, wasPlaying: wasPlaying)))
       return resume(&context)
     }
-    let wasPlaying = plan.wantedByQueue == nil && plays(snapshot)
-    adopt(snapshot)
     plan.queueHasBegun()
     // What plays is known at once; the queue may have to be read first.
     move(to: snapshot, wasPlaying: wasPlaying, &context)
+  }
+
+  func wantsOther(than snapshot: SessionSnapshot) -> Bool {
+    plan.wantedByQueue.map { $0.tag != snapshot.tag } ?? false
   }
 
   /// Whether that is what plays as far as is known.
@@ -51,6 +57,7 @@ extension Playback {
     guard isQueueLoaded else {
       return actions.append(.loadQueue(then: .move(to: snapshot, wasPlaying: wasPlaying)))
     }
+    actions.append(.note(.found(snapshot, wasPlaying: wasPlaying)))
     // An operator's, which has no tag, has been entered already where it played before, and left since.
     let mayBeMissing = !wasPlaying || snapshot.tag != nil
     if wasPlaying, isToEnd {

@@ -21,6 +21,8 @@ extension Playback {
     /// A play or prepare comes to nothing.
     case dropped(tag: String?)
     case lostEngine
+    /// The engine that is back plays this.
+    case found(SessionSnapshot, wasPlaying: Bool)
     /// The engine that is back does not play the session.
     case missing
   }
@@ -34,9 +36,16 @@ extension Playback {
   package mutating func `repeat`(_ happening: Happening, _ context: inout Context) {
     switch happening {
     case .reported(let event): follow(event, &context)
-    case .sent(let action, let requestID): sent(action, requestID: requestID)
+    case .sent(let action, let requestID):
+      sent(action, requestID: requestID)
+      if action == .stop, plan.starting == nil { plan.isStopping = true }
     case .dropped(let tag): drop(tag, &context)
-    case .lostEngine: loseStarting()
+    // What had begun by then has been repeated.
+    case .lostEngine: loseStarting(hasBegun: false)
+    case .found(let snapshot, let wasPlaying):
+      guard !wantsOther(than: snapshot) else { return }
+      plan.queueHasBegun()
+      move(to: snapshot, wasPlaying: wasPlaying, &context)
     case .missing: if state == .idle { advanceFromEnded(&context) }
     }
   }
@@ -51,9 +60,9 @@ extension Playback {
   /// With clients' commands, what the Router has done meanwhile is undone too: it may have taken note of what the
   /// engine plays, asked for what was lost, and waited for what is deferred again.
   package mutating func resumeAfterUndo(_ context: inout Context) {
-    if state != .idle, !isLost, plan.wantedByQueue == nil || plan.wantedByQueue?.tag == reported.tag {
+    if state != .idle, !isLost, !wantsOther(than: reported) {
       plan.queueHasBegun()
-      return move(to: reported, wasPlaying: isToEnd, &context)
+      return move(to: reported, wasPlaying: true, &context)
     }
     guard plan.starting == nil else { return }
     if let deferred = plan.deferredPlay { return deferPlay(deferred) }
