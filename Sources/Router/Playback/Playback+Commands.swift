@@ -163,8 +163,8 @@ extension Playback {
     _ context: inout Context
   ) {
     if let failure {
-      // What the engine has begun with meanwhile goes on.
-      if case .stopped(_, let before, let wasLost) = write, state == .idle {
+      // Unless the engine has begun or ended something meanwhile, it waits as before.
+      if case .stopped(_, let before, let wasLost) = write, state == .idle, plan.deferredPlay != nil {
         (reported, isLost) = (before, wasLost)
       }
       return actions.append(.refuseUnwritten(requesterID, failure))
