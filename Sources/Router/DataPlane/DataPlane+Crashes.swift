@@ -64,7 +64,7 @@ extension DataPlane {
 
   /// Lets a play that is held go, since another has taken its place.
   func release(_ id: SessionID) {
-    guard let held = heldPlays.removeValue(forKey: id), held.play.entry != nil else { return }
+    guard let held = heldPlays.removeValue(forKey: id) else { return }
     takeRequester(held.requesterID).refuse(.overtaken, sessionID: id)
   }
 
@@ -129,6 +129,7 @@ extension DataPlane {
         let session = try store.session(id, for: requester.client, limitFactor: requester.limitFactor)
         // What is deferred by now may be another.
         guard held.play.entry != nil || session.playback.plan.deferredPlay?.tag == request.tag else {
+          takeRequester(held.requesterID).refuse(.overtaken, sessionID: id)
           continue
         }
         if requester.client != .router { try state.prepare(session, for: requester.client) }

@@ -80,8 +80,8 @@ extension Playback {
     case playBegan(tag: String)
     /// The play of that tag is over, or comes to nothing.
     case playEnded(tag: String)
-    /// A play or prepare comes to nothing without an event that says so: what is kept to be undone to is told.
-    case noteDropped(tag: String?)
+    /// To be kept with what the session may be undone to.
+    case note(Happening)
     /// An event has been followed.
     case followed(EngineEvent.Body)
     /// Says that a session is going to be asked for again.
@@ -107,17 +107,10 @@ extension Playback {
   /// What needs the whole queue in memory.
   package enum Step: Sendable, Equatable {
     case follow(EngineEvent)
-    case advance(after: EngineEvent.EndReason)
-    case move(to: SessionSnapshot, Origin)
-  }
-
-  /// What is known of a play that the engine names when the connection to it is made.
-  package enum Origin: Sendable, Equatable {
-    /// It was deferred here.
-    case deferred
-    /// It played already.
-    case playing
-    case unknown
+    case advance(after: EngineEvent.EndReason, from: String?)
+    case resumeLost(isSameEngine: Bool)
+    /// As `Playback.move`.
+    case move(to: SessionSnapshot, wasPlaying: Bool)
   }
 
   /// Whether an address may be asked for now (`CrashBook`).

@@ -58,9 +58,10 @@ final class RoutedSession {
   var volume: Double { playback.plan.volume }
   var state: SessionSnapshot.State { playback.state }
   var isIdle: Bool { playback.isIdle }
+  var isAtRest: Bool { playback.isAtRest }
   /// Whether nothing is lost where it is forgotten.
   var isUnused: Bool { isAbandoned && keepsNothing }
-  var isAbandoned: Bool { isIdle && listenerCount == 0 && deferred == nil && !playback.isHeld }
+  var isAbandoned: Bool { isAtRest && listenerCount == 0 && deferred == nil && !playback.isHeld }
   var keepsNothing: Bool { storedRows == nil && queue.isPristine && volume == 1 }
   var title: String? { playback.reported.title }
   /// What plays is none of the queue's.

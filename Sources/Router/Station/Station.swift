@@ -89,7 +89,7 @@ final class Station {
   /// The bed that is to begin now.
   private func wantedBed(_ session: RoutedSession) -> Score? {
     guard let program = programs[session.id], !program.isSilenced, !program.isBedAsked,
-      program.bedAt <= .now(), session.isIdle, !session.playback.plan.isStopping, plane.link.isEstablished
+      program.bedAt <= .now(), session.isAtRest, plane.link.isEstablished
     else { return nil }
     return bed(session.id)
   }
