@@ -202,6 +202,9 @@ package struct RouterOutbox {
     let cutoff = now > Self.audioLimitNanoseconds ? now - Self.audioLimitNanoseconds : 0
     let old = queue
     queue = []
+    // What was dropped last stands behind all that waits of its session.
+    let last = dropped
+    dropped = [:]
     for message in old {
       count(message, by: -1)
       switch (message.kind, message.sessionID) {
@@ -213,6 +216,7 @@ package struct RouterOutbox {
       default: enqueue(message)
       }
     }
+    dropped.merge(last, uniquingKeysWith: +)
   }
 
   /// Puts the next messages together.
