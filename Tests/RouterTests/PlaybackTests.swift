@@ -10,8 +10,8 @@ private struct PlayedSession {
     tags: PlayTags(prefix: "t"))
   /// What the engine was asked for, in order; the number is the request's ID.
   private(set) var sent: [EngineCommand.SessionAction] = []
-  /// Why a client's changes cannot be written.
-  var writeFailure: ErrorReport?
+  /// What cannot be written: why, and what it is undone to.
+  private var failure: (report: ErrorReport, undo: Playback.Undo)?
 
   /// A queue of these tracks, the first of which plays.
   init(_ names: String...) throws {
@@ -27,7 +27,8 @@ private struct PlayedSession {
           sent.append(command)
           playback.sent(command, requestID: "\(sent.count)")
         case .write(let write, let requester):
-          playback.written(write, for: requester, failure: requester == nil ? nil : writeFailure, &context)
+          if let failure { playback.undo(to: failure.undo) }
+          playback.written(write, for: requester, failure: failure?.report, &context)
         case .report(let event):
           playback.apply(event)
           playback.follow(event, &context)
@@ -51,6 +52,13 @@ private struct PlayedSession {
   mutating func ask(_ change: (inout Playback, inout Playback.Context) -> Void) {
     change(&playback, &context)
     perform()
+  }
+
+  /// The same for what then cannot be written.
+  mutating func failToWrite(_ change: (inout Playback, inout Playback.Context) -> Void) {
+    failure = (ErrorReport(.storageFailed, "the disk is full"), Playback.Undo(playback))
+    ask(change)
+    failure = nil
   }
 
   mutating func hear(_ body: EngineEvent.Body, requestID: String? = nil) {
@@ -186,8 +194,7 @@ private struct PlayedSession {
     session.ask { playback, context in playback.engineDoesNotPlay(isSameEngine: false, &context) }
     let overloaded = ErrorReport(.workersExhausted, "not now")
     session.hear(.error(overloaded), requestID: "\(session.sent.count)")
-    session.writeFailure = ErrorReport(.internal, "the disk is full")
-    session.ask { playback, context in playback.stop(for: RequesterID(number: 1), context) }
+    session.failToWrite { playback, context in playback.stop(for: RequesterID(number: 1), context) }
     #expect(session.playback.state == .streaming && session.playback.isLost)
   }
 
