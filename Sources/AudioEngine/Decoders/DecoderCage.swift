@@ -20,8 +20,8 @@ package enum DecoderCage {
     case systemCalls = "seccomp"
   }
 
-  /// A part that the kernel did not give.
-  package struct RequestError: Sendable {
+  /// A protection that the kernel did not apply, and why.
+  package struct UnenforcedPart: Sendable {
     package let part: Part
     package let reason: String
   }
@@ -38,7 +38,7 @@ package enum DecoderCage {
   ///   - parts: all of them but in tests, which try what each refuses by itself.
   ///   - memoryByteCount: address space beyond what is mapped now, which is libraries, more of them in one system than
   ///     in another. A thread's stack counts whole, and a heap arena with the 64 MiB that it sets aside.
-  package static func enter(_ parts: Set<Part> = Set(Part.allCases), memoryByteCount: Int) -> [RequestError] {
+  package static func enter(_ parts: Set<Part> = Set(Part.allCases), memoryByteCount: Int) -> [UnenforcedPart] {
     // From now on it is open; later it could not be opened.
     let mapped = ResidentMemory.mappedByteCount
     let unboundThreads = unboundThreads()
@@ -52,7 +52,7 @@ package enum DecoderCage {
         case .files: refuseFiles() ?? unboundThreads
         case .systemCalls: filterSystemCalls() ?? unboundThreads
         }
-      return reason.map { RequestError(part: part, reason: $0) }
+      return reason.map { UnenforcedPart(part: part, reason: $0) }
     }
   }
 

@@ -67,7 +67,7 @@ final class DecoderCall {
 
   func begin(_ work: DecoderJob.Work) throws(DecoderFailure) {
     let message = try receive()
-    guard DecoderMessage(rawValue: message.header.kind) == .began else { throw broken() }
+    guard MessageFromDecoder(rawValue: message.header.kind) == .began else { throw broken() }
     // What holds a permit for long is made to stand back, and that shall be nobody else's thread.
     permit?.decoderThreadID = Int32(exactly: message.header.number).flatMap {
       process.hasThread($0) ? $0 : nil
@@ -75,25 +75,25 @@ final class DecoderCall {
     let job = DecoderJob(work: work, byteCount: input.byteCount, isSeekable: input.isSeekable)
     let file = (input as? FileInput)?.descriptor
     try answer { () throws(DecoderSocket.Gone) in
-      try socket.send(EngineMessage.begin.rawValue, json: job, passing: file)
+      try socket.send(MessageToDecoder.begin.rawValue, json: job, passing: file)
     }
   }
 
   func order(_ order: ProductionOrder) throws(DecoderFailure) {
     try answer { () throws(DecoderSocket.Gone) in
-      try socket.send(EngineMessage.order.rawValue, json: order)
+      try socket.send(MessageToDecoder.order.rawValue, json: order)
     }
   }
 
   func resume(niceness: Int32 = 0) throws(DecoderFailure) {
     try answer { () throws(DecoderSocket.Gone) in
-      try socket.send(.init(kind: EngineMessage.resume.rawValue, flag: 0, number: Int64(niceness)))
+      try socket.send(.init(kind: MessageToDecoder.resume.rawValue, flag: 0, number: Int64(niceness)))
     }
   }
 
   func refuse(_ report: ErrorReport) throws(DecoderFailure) {
     try answer { () throws(DecoderSocket.Gone) in
-      try socket.send(EngineMessage.refused.rawValue, json: report)
+      try socket.send(MessageToDecoder.refused.rawValue, json: report)
     }
   }
 
@@ -102,7 +102,7 @@ final class DecoderCall {
     while true {
       let message = try receive()
       let number = message.header.number
-      switch DecoderMessage(rawValue: message.header.kind) {
+      switch MessageFromDecoder(rawValue: message.header.kind) {
       case .read: try read(byteCount: number)
       case .seek: try seek(to: number)
       case .share:
@@ -141,7 +141,7 @@ final class DecoderCall {
         }
         let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])
         try answer { () throws(DecoderSocket.Gone) in
-          try socket.send(.init(kind: EngineMessage.bytes.rawValue, flag: 0, number: 0), bytes)
+          try socket.send(.init(kind: MessageToDecoder.bytes.rawValue, flag: 0, number: 0), bytes)
         }
       }
     }
