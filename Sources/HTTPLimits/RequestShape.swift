@@ -13,7 +13,8 @@ public struct RequestShape: Sendable, Equatable {
   /// Chunks that come together with others, and how many bytes of the body give one more.
   public var chunkCount: Int
   public var bytesPerChunk: Int
-  /// What comes behind an error is taken for so long and thrown away, since a client that is cut off does not read it.
+  /// What comes behind an error is taken for so long and thrown away, since a client that is cut off does not read
+  /// it.
   public var drainSeconds: Int64
 
   /// The defaults: browsers, nginx and GitHub send some 2 KB in twenty fields, and bodies in chunks of kilobytes.

@@ -1,10 +1,10 @@
 import NIOCore
 import NIOHTTP1
 
-/// Refuses a request whose head or body is not shaped as it may be, or that is no HTTP, with the error object of every
-/// endpoint, and closes. (NIO's `HTTPServerProtocolErrorHandler` does so without a body.) Hands the parts of a body on that
-/// came at once as one, since each costs what lies behind as much as a large one. Right behind NIO's HTTP decoder; one
-/// for each connection.
+/// Refuses a request whose head or body is not shaped as it may be, or that is no HTTP, with the error object of
+/// every endpoint, and closes. (NIO's `HTTPServerProtocolErrorHandler` does so without a body.) Hands the parts of a
+/// body on that came at once as one, since each costs what lies behind as much as a large one. Right behind NIO's
+/// HTTP decoder; one for each connection.
 public final class RequestShapeHandler: ChannelDuplexHandler, RemovableChannelHandler {
   public typealias InboundIn = HTTPServerRequestPart
   public typealias InboundOut = HTTPServerRequestPart

@@ -30,7 +30,8 @@ final class DecoderCall {
   private static let longestSilenceNanoseconds: UInt64 = 30_000_000_000
   /// What a cover may take, for which nobody is asked whether it is still wanted.
   private static let longestPictureNanoseconds: UInt64 = 30_000_000_000
-  /// Packets of a turn, with room to spare: a second of them, and no more than `TimeSlice` and a step of a pipeline's.
+  /// Packets of a turn, with room to spare: a second of them, and no more than `TimeSlice` and a step of a
+  /// pipeline's.
   private static let maximumTurnByteCount = 2 << 20
   /// Behind every source's end, and with room for what is added to it.
   private static let maximumOffset: Int64 = 1 << 60
@@ -68,7 +69,7 @@ final class DecoderCall {
   func begin(_ work: DecoderJob.Work) throws(DecoderFailure) {
     let message = try receive()
     guard MessageFromDecoder(rawValue: message.header.kind) == .began else { throw broken() }
-    // What holds a permit for long is made to stand back, and that shall be nobody else's thread.
+    // A thread that holds a permit too long is reniced: make sure that the ID is one of this process's.
     permit?.decoderThreadID = Int32(exactly: message.header.number).flatMap {
       process.hasThread($0) ? $0 : nil
     }
