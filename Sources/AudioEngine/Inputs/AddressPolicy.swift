@@ -3,7 +3,7 @@ import WireProtocol
 
 /// Which addresses a stranger's URL may lead to: public ones, and networks that the operator allows.
 ///
-/// Playing a URL is fetching a stranger's address from inside one's own network (design.md, "Safety").
+/// Playing a URL is fetching a stranger's address from inside one's own network (docs/security.md).
 package struct AddressPolicy: Sendable {
   /// Networks allowed by `--allow-network`.
   let allowed: [IPNetwork]

@@ -1,6 +1,6 @@
 import WireProtocol
 
-/// The seed's states of one session and what may follow what. Pure: it decides, the pacer acts.
+/// The states of one session and the transitions between them. Pure: it decides, the `SessionDirector` acts.
 ///
 /// ```
 /// Extracting → Streaming ⇄ Paused → (gone)        Extracting → (gone)

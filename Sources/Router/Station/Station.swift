@@ -257,8 +257,3 @@ final class Station {
     for music in waiting { announce(music, session, nil) }
   }
 }
-
-extension DataPlane {
-  /// Music was made of something that happened in a repository: who listens to it hears it.
-  func perform(_ music: GeneratedMusic) { station.perform(music) }
-}
