@@ -214,14 +214,14 @@ private final class Pipe {
     var outbox = RouterOutbox()
     let pipe = Pipe()
     let line = listing(byteCount: 1_000_000)
-    for number in 0..<RouterOutbox.requestErrorCountLimit + 10 {
+    for number in 0..<RouterOutbox.overflowAnswerCountLimit + 10 {
       var batch = MessageBatch()
       batch.append(aside: line, to: me, requestID: "r\(number)")
       #expect(outbox.send(batch, to: me, nowNanoseconds: 0, write: pipe.write) == .blocked)
     }
     pipe.allowance = .max
     #expect(outbox.flush(write: pipe.write) == .drained)
-    #expect(try answers(pipe.taken).count == RouterOutbox.requestErrorCountLimit + 4)
+    #expect(try answers(pipe.taken).count == RouterOutbox.overflowAnswerCountLimit + 4)
     #expect(outbox.takeLostAnswerCount() == 6)
   }
 

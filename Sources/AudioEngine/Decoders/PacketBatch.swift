@@ -5,7 +5,7 @@ struct PacketBatch {
   /// So many at once: a good part of a turn, and not the whole of it.
   private static let packetCount = 25
 
-  private let link: EngineLink
+  private let engine: EngineClient
   /// How many of the first are not delivered.
   private let primedCount: Int
   private var bytes: [UInt8] = []
@@ -16,8 +16,8 @@ struct PacketBatch {
   /// Why nothing can be delivered any more.
   private var failure: ErrorReport?
 
-  init(_ link: EngineLink, primedCount: Int) {
-    self.link = link
+  init(_ engine: EngineClient, primedCount: Int) {
+    self.engine = engine
     self.primedCount = primedCount
     bytes.reserveCapacity(DecoderSocket.maximumPayloadByteCount)
   }
@@ -39,7 +39,7 @@ struct PacketBatch {
   mutating func deliver() {
     guard waitingCount > 0, failure == nil else { return }
     let result = bytes.withUnsafeBytes { bytes in
-      Result { () throws(ErrorReport) in try link.deliver(bytes) }
+      Result { () throws(ErrorReport) in try engine.deliver(bytes) }
     }
     if case .failure(let report) = result { failure = report }
     clear()
@@ -49,7 +49,7 @@ struct PacketBatch {
   mutating func endTurn(cpuNanoseconds: UInt64) throws(ErrorReport) {
     try check()
     let result = bytes.withUnsafeBytes { bytes in
-      Result { () throws(ErrorReport) in try link.endTurn(bytes, cpuNanoseconds: cpuNanoseconds) }
+      Result { () throws(ErrorReport) in try engine.endTurn(bytes, cpuNanoseconds: cpuNanoseconds) }
     }
     try result.get()
     clear()

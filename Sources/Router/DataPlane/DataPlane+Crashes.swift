@@ -180,9 +180,9 @@ extension DataPlane {
     for address in blamed.prefix(CrashLimits.maximumLoggedAddresses) {
       if case .refuse = crashes.verdict(address, now: Self.nowMilliseconds) {
         logger.error(
-          "the engine has died of \(address): it is refused for \(CrashLimits.refusedMilliseconds / 1_000) s")
+          "the engine crashed on \(address): refused for \(CrashLimits.refusedMilliseconds / 1_000) s")
       } else {
-        logger.warning("the engine may have died of \(address): it is tried by itself")
+        logger.warning("the engine may have crashed on \(address): retrying it in isolation")
       }
     }
     saveCrashes()

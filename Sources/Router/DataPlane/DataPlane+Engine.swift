@@ -78,11 +78,12 @@ extension DataPlane: EngineLinkDelegate {
 
   private var unavailable: ErrorReport {
     ErrorReport(
-      .engineUnavailable, link.status.message ?? "the engine went away", hint: "the Router keeps trying",
+      .engineUnavailable, link.status.message ?? "the connection to the engine was lost",
+      hint: "the Router keeps trying",
       stage: .command)
   }
 
-  /// `extracting` comes on the way to the answer, and is none.
+  /// `extracting` is an intermediate event, not the answer.
   private func answers(_ event: EngineEvent) -> Bool {
     if case .extracting = event.body { false } else { true }
   }

@@ -61,7 +61,7 @@ extension Playback {
 
   /// What the engine must be asked for so that the session resumes where it was; nil while idle.
   func continuation(countedMilliseconds counted: Int) -> PlayRequest? {
-    // A score is its requesterID's to play again.
+    // Only the requester can play a score again: the Router does not keep it.
     guard state != .idle, !playsScore, let url = reported.url else { return nil }
     return PlayRequest(
       url: url, startMilliseconds: continuationMilliseconds(of: url, position(countedMilliseconds: counted)),

@@ -77,6 +77,6 @@ extension Playback {
 extension ErrorReport {
   /// A prepare of what the engine may have died of, while another is tried.
   fileprivate static let isTried = ErrorReport(
-    .engineUnavailable, "the engine may have died of it, and others are tried before it", hint: "try again",
+    .engineUnavailable, "this track may have crashed the engine; others are retried first", hint: "try again",
     stage: .command)
 }

@@ -46,7 +46,7 @@ extension Playback {
     }
   }
 
-  /// What is to be done after a step. Where there is no requesterID, the Router itself has asked.
+  /// What is to be done after a step. Without a requester ID, the Router itself asked.
   package enum Action: Sendable, Equatable {
     /// To be followed by `sent` or `notSent`.
     case send(EngineCommand.SessionAction, for: RequesterID?)
@@ -57,9 +57,9 @@ extension Playback {
     case loadQueue(then: Step)
     /// To be followed by `retry`.
     case startRetryTimer
-    /// Says, before the change is saved, what its requesterID is going to be answered.
+    /// Registers, before the change is saved, the answer that the requester will get.
     case willAnswer(RequesterID?, Answer)
-    /// Answers the requesterID, and tells all others the same.
+    /// Answers the requester, and sends the same to all other listeners.
     case answer(RequesterID?, EngineEvent)
     /// Answers with the queue, and tells all others where it has changed.
     case answerQueue(RequesterID?, QueueView, hasChanged: Bool)

@@ -2,8 +2,8 @@ import NIOCore
 import ServiceSupport
 import WireProtocol
 
-/// One session as the Router knows it: its playback, where each packet belongs, who listens. The packet path needs the
-/// counter, the ring and the outlets, and nothing of the playback. Confined to the data plane's loop.
+/// One session as the Router knows it: its playback, where each packet belongs, who listens. The packet path needs
+/// the counter, the ring and the outlets, and nothing of the playback. Confined to the data plane's loop.
 final class RoutedSession {
   let id: SessionID
   /// Changed by steps of the data plane (`DataPlane.run`), which performs the actions that they return.
@@ -85,8 +85,6 @@ final class RoutedSession {
   // MARK: Packets
 
   /// Gives one packet to everyone who listens. Each form of it is built once.
-  ///
-  /// - Returns: how many listeners it was for.
   func deliver(_ audio: ArraySlice<UInt8>, to store: SessionStore) {
     let place = counter.take()
     store.statistics.countLateness(dueNanoseconds: place.dueNanoseconds)
