@@ -11,8 +11,8 @@ import ServiceLifecycle
 import ServiceSupport
 import WireProtocol
 
-/// Puts the engine together and runs it: a play command comes in at `Control`, its source is resolved in
-/// `Sources`, a producer fills a timeline, the pacer reads it, a packet goes out through `Transport`.
+/// Puts the engine together and runs it: a play command arrives in `Control`, its source is opened in
+/// `Production`, a producer fills a timeline, the pacer reads it, a packet goes out through `Transport`.
 package struct AudioEngineApplication: Sendable {
   private let configuration: AudioEngineConfiguration
   private let logger: Logger

@@ -17,14 +17,14 @@ package struct AudioEngineConfiguration: Sendable {
   package var mediaRootPath: String?
   /// Networks beside the public ones that web sources may lead to.
   package var allowedNetworks: [IPNetwork] = []
-  /// Worker threads; the seed's figure.
+  /// Worker slots: productions that run at once.
   package var maximumWorkers = 60
   /// Tracks that may wait for a worker.
   package var maximumQueuedJobs = 1_000
   package var maximumSessions = 10_000
   /// How long a session may be paused, or have nothing to send, before it is ended.
   package var idleTimeoutSeconds = 300
-  /// The kernel's buffers of a router's connection.
+  /// Socket buffers (SO_SNDBUF, SO_RCVBUF) per router connection.
   package var socketBufferByteCount = WireLimits.socketBufferByteCount
   /// Of all cores, what transcoding may use before more of it is refused.
   package var transcodeCPUShare = 0.9

@@ -8,8 +8,8 @@ public final class ConnectionCounter: Sendable {
     var refused = 0
   }
 
-  /// Why a connection is refused: which limit is reached.
-  public enum RequestError: Error, Sendable, Equatable {
+  /// The limit that a refused connection ran into.
+  public enum LimitReached: Error, Sendable, Equatable {
     case all(limit: Int)
     case address(limit: Int)
 
@@ -38,7 +38,7 @@ public final class ConnectionCounter: Sendable {
   /// Counts a connection; nil where it is admitted. One that is has to be given back with `leave`.
   ///
   /// - Parameter address: whose it is, such as an address or an IPv6 network; nil for what counts in all alone.
-  public func enter(_ address: String?) -> RequestError? {
+  public func enter(_ address: String?) -> LimitReached? {
     state.withLock { state in
       if state.count >= maximumCount {
         state.refused += 1

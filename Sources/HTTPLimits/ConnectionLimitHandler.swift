@@ -22,12 +22,12 @@ public final class ConnectionLimitHandler: ChannelInboundHandler {
 
   public func channelActive(context: ChannelHandlerContext) {
     let address = address(context.channel)
-    guard let requestError = counter.enter(address) else {
+    guard let limitReached = counter.enter(address) else {
       admitted = .some(address)
       return context.fireChannelActive()
     }
     let body = LimitReport.json(
-      "overloaded", requestError.message, hint: "close some of them, or try again later")
+      "overloaded", limitReached.message, hint: "close some of them, or try again later")
     let head =
       "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: "
       + "\(body.utf8.count)\r\nRetry-After: 5\r\nConnection: close\r\n\r\n"

@@ -13,7 +13,8 @@ public struct RequestShape: Sendable, Equatable {
   /// Chunks that come together with others, and how many bytes of the body give one more.
   public var chunkCount: Int
   public var bytesPerChunk: Int
-  /// What comes behind an error is taken for so long and thrown away, since a client that is cut off does not read it.
+  /// What comes behind an error is taken for so long and thrown away, since a client that is cut off does not read
+  /// it.
   public var drainSeconds: Int64
 
   /// The defaults: browsers, nginx and GitHub send some 2 KB in twenty fields, and bodies in chunks of kilobytes.
@@ -40,24 +41,24 @@ public struct RequestShape: Sendable, Equatable {
     return limits
   }
 
-  /// Why a request is not taken.
-  package struct RequestError: Error, Equatable {
+  /// Why a request is refused, and the response that says so.
+  package struct Rejection: Error, Equatable {
     package var status: HTTPResponseStatus
     package var message: String
     package var hint: String
   }
 
   /// - Returns: nil for a head that is taken.
-  package func requestError(of head: HTTPRequestHead) -> RequestError? {
+  package func rejection(of head: HTTPRequestHead) -> Rejection? {
     guard head.uri.utf8.count <= targetByteCount else {
-      return RequestError(
+      return Rejection(
         status: .uriTooLong, message: "the address has over \(targetByteCount) bytes",
         hint: "ask for less at once")
     }
     let target = head.uri.utf8.contains(UInt8(ascii: "%")) ? PercentEncoding.decoded(head.uri) : head.uri
     guard CombiningMarks.areFew(in: target), head.headers.allSatisfy({ CombiningMarks.areFew(in: $0.value) })
     else {
-      return RequestError(
+      return Rejection(
         status: .badRequest,
         message: "the request's head has over \(WireLimits.maximumCombiningMarks) combining marks in a row",
         hint: "no language has so many on a letter")
@@ -65,13 +66,13 @@ public struct RequestShape: Sendable, Equatable {
     return nil
   }
 
-  package func requestError(of error: HTTPParserError) -> RequestError {
+  package func rejection(of error: HTTPParserError) -> Rejection {
     guard error == .headerOverflow else {
-      return RequestError(
+      return Rejection(
         status: .badRequest, message: "the request is no HTTP/1.1: \(error)",
         hint: "send requests as RFC 9112 has them")
     }
-    return RequestError(
+    return Rejection(
       status: .requestHeaderFieldsTooLarge,
       message: "the request's head has over \(headByteCount) bytes, \(fieldByteCount) in one field or "
         + "\(fieldCount) fields", hint: "send fewer or shorter fields")
@@ -80,9 +81,9 @@ public struct RequestShape: Sendable, Equatable {
   /// - Parameters:
   ///   - chunks: that came together with others.
   ///   - byteCount: of the body so far.
-  package func requestError(chunks: Int, byteCount: Int) -> RequestError? {
+  package func rejection(chunks: Int, byteCount: Int) -> Rejection? {
     guard chunks > chunkCount + byteCount / bytesPerChunk else { return nil }
-    return RequestError(
+    return Rejection(
       status: .badRequest, message: "the body's \(byteCount) bytes came in \(chunks) chunks",
       hint: "send larger ones")
   }

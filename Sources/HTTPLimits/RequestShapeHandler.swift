@@ -1,10 +1,10 @@
 import NIOCore
 import NIOHTTP1
 
-/// Refuses a request whose head or body is not shaped as it may be, or that is no HTTP, with the error object of every
-/// endpoint, and closes. (NIO's `HTTPServerProtocolErrorHandler` does so without a body.) Hands the parts of a body on that
-/// came at once as one, since each costs what lies behind as much as a large one. Right behind NIO's HTTP decoder; one
-/// for each connection.
+/// Refuses a request whose head or body is not shaped as it may be, or that is no HTTP, with the error object of
+/// every endpoint, and closes. (NIO's `HTTPServerProtocolErrorHandler` does so without a body.) Hands the parts of a
+/// body on that came at once as one, since each costs what lies behind as much as a large one. Right behind NIO's
+/// HTTP decoder; one for each connection.
 public final class RequestShapeHandler: ChannelDuplexHandler, RemovableChannelHandler {
   public typealias InboundIn = HTTPServerRequestPart
   public typealias InboundOut = HTTPServerRequestPart
@@ -28,7 +28,7 @@ public final class RequestShapeHandler: ChannelDuplexHandler, RemovableChannelHa
     guard !isRefused else { return }
     switch unwrapInboundIn(data) {
     case .head(let head):
-      if let requestError = shape.requestError(of: head) { return refuse(requestError, context) }
+      if let rejection = shape.rejection(of: head) { return refuse(rejection, context) }
       isReceivingBody = head.announcesBody
       bodyByteCount = 0
       chunkCount = 0
@@ -74,7 +74,7 @@ public final class RequestShapeHandler: ChannelDuplexHandler, RemovableChannelHa
     // The decoder complains of each read behind what it could not read.
     guard !isRefused else { return }
     guard let error = error as? HTTPParserError else { return context.fireErrorCaught(error) }
-    refuse(shape.requestError(of: error), context)
+    refuse(shape.rejection(of: error), context)
   }
 
   private func take(_ part: ByteBuffer, _ context: ChannelHandlerContext) {
@@ -84,8 +84,8 @@ public final class RequestShapeHandler: ChannelDuplexHandler, RemovableChannelHa
       return
     }
     chunkCount += 1
-    if let requestError = shape.requestError(chunks: chunkCount, byteCount: bodyByteCount) {
-      return refuse(requestError, context)
+    if let rejection = shape.rejection(chunks: chunkCount, byteCount: bodyByteCount) {
+      return refuse(rejection, context)
     }
     // So that it is the only one, and is not copied each time.
     body = nil
@@ -99,14 +99,14 @@ public final class RequestShapeHandler: ChannelDuplexHandler, RemovableChannelHa
     context.fireChannelRead(wrapInboundOut(.body(part)))
   }
 
-  private func refuse(_ requestError: RequestShape.RequestError, _ context: ChannelHandlerContext) {
+  private func refuse(_ rejection: RequestShape.Rejection, _ context: ChannelHandlerContext) {
     isRefused = true
     body = nil
     guard !isAnswering else { return context.close(promise: nil) }
-    let text = LimitReport.json("invalid_command", requestError.message, hint: requestError.hint)
+    let text = LimitReport.json("invalid_command", rejection.message, hint: rejection.hint)
     let body = ByteBuffer(string: text)
     let head = HTTPResponseHead(
-      version: .http1_1, status: requestError.status,
+      version: .http1_1, status: rejection.status,
       headers: [
         "connection": "close", "content-type": "application/json", "content-length": "\(body.readableBytes)",
       ])

@@ -121,8 +121,8 @@ package struct RouterApplication: Service {
     try outcome.get()
   }
 
-  /// Runs the server, which accepts no more connections at once when it is told to stop: it is told after everyone has
-  /// been told that the Router stops, `/ready` too.
+  /// Runs the server, which accepts no more connections at once when it is told to stop: it is told after everyone
+  /// has been told that the Router stops, `/ready` too.
   private func run(_ application: some Service, drainedBy plane: DataPlaneHandle) async throws {
     let group = ServiceGroup(services: [application], logger: frameworkLogger)
     // Detached from the shutdown of the group that this Router runs in.
@@ -162,7 +162,7 @@ package struct RouterApplication: Service {
         waitingPerClient: RouterLimits.longAnswersWaitingPerClient),
       waitSeconds: RouterLimits.longAnswerWaitSeconds,
       requestError: RequestError(
-        .rateLimited, "an answer as long as this is being made for you, and others wait already",
+        .rateLimited, "a long answer is already being prepared for this client, and its queue is full",
         hint: "ask again when you have had the one before"))
     SessionRoutes(plane: plane, longAnswers: longAnswers).add(to: router)
     ListenRoutes(plane: plane).add(to: router)

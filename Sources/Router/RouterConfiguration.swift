@@ -27,11 +27,11 @@ package struct RouterConfiguration: ParsableArguments, Sendable {
       valueName: "folder"))
   package var state: String = Self.defaultStateFolder
 
-  @Option(help: "The kernel's buffers of the connection to the engine in bytes, 4096 to 16777216.")
+  @Option(help: "Socket buffers (SO_SNDBUF, SO_RCVBUF) of the engine connection in bytes, 4096 to 16777216.")
   package var socketBufferBytes = WireLimits.socketBufferByteCount
 
   @Flag(
-    help: "Let everyone who reaches the Router and shows no token listen and command, also beyond loopback.")
+    help: "Allow listening and control without a token, also when not bound to loopback.")
   package var anonymous = false
 
   @Option(
@@ -52,7 +52,7 @@ package struct RouterConfiguration: ParsableArguments, Sendable {
 
   @Option(
     help: ArgumentHelp(
-      "A repository on GitHub that is asked what has happened, as owner/name, or owner/* for all of an owner's. Needs no webhook. Repeatable.",
+      "A GitHub repository to poll for events, as owner/name, or owner/* for all repositories of an owner. Needs no webhook. Repeatable.",
       valueName: "owner/name"))
   package var githubRepository: [String] = []
 
@@ -64,7 +64,7 @@ package struct RouterConfiguration: ParsableArguments, Sendable {
 
   @Option(
     help: ArgumentHelp(
-      "The token in this file is shown to GitHub with such questions: for 5,000 an hour instead of 60, and for private repositories.",
+      "File with a GitHub token for polling: 5,000 requests an hour instead of 60, and private repositories.",
       valueName: "file"))
   package var githubTokenFile: String?
 

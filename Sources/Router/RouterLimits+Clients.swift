@@ -20,7 +20,8 @@ extension RouterLimits {
   package static let readsPerTurnToken = 8.0
   package static let framesPerTurnToken = 16.0
 
-  /// Tokens of one WebSocket: a person, or a bot in one guild. Besides commands, each ping, pong and fragment takes one.
+  /// Tokens of one WebSocket: a person, or a bot in one guild. Besides commands, each ping, pong and fragment takes
+  /// one.
   package static let connectionCommandBurst = 200
   package static let connectionCommandsPerSecond = 50.0
 
@@ -32,14 +33,15 @@ extension RouterLimits {
   /// A WebSocket with more text than this to read yet is not read from.
   package static let unreadTextByteCount = 65_536
 
-  /// What is taken of a client that has gone, beyond what its connection was to be read: a body to its end, else what is
-  /// read at once. Of all connections of an address together so much at once, and so much a second (not multiplied).
+  /// What is taken of a client that has gone, beyond what its connection was to be read: a body to its end, else what
+  /// is read at once. Of all connections of an address together so much at once, and so much a second (not
+  /// multiplied).
   package static let unaskedBodyByteCount = 65_536
   package static let unaskedByteCount = 4_096
   package static let addressUnaskedByteCount = 262_144
 
-  /// Commands of a WebSocket that were decoded and wait: from here on it is not read, so that pings are answered while
-  /// a few wait. What is decoded already may come to many times that; beyond the second number it is closed.
+  /// Commands of a WebSocket that were decoded and wait: from here on it is not read, so that pings are answered
+  /// while a few wait. What is decoded already may come to many times that; beyond the second number it is closed.
   package static let heldCommandCount = 64
   package static let heldCommandByteCount = 16_384
   package static let maximumHeldByteCount = 262_144
@@ -49,7 +51,8 @@ extension RouterLimits {
   /// How often commands that wait are looked at: two turns of a bucket's refill.
   package static let heldCommandMilliseconds: Int64 = 10
 
-  /// What a connection is read with at a time, so that little is decoded ahead, and what the kernel keeps of a WebSocket's.
+  /// What a connection is read with at a time, so that little is decoded ahead, and what the kernel keeps of a
+  /// WebSocket's.
   package static let readByteCount = 4_096
   package static let commandKernelByteCount = 65_536
 
@@ -68,8 +71,8 @@ extension RouterLimits {
   package static let queueEntriesPerToken = 500
   package static let listedSessionsPerToken = 25
 
-  /// Long answers (all sessions, a repository's events) that are made at a time: in all, of one client, and what of one
-  /// client may wait for how long.
+  /// Long answers (all sessions, a repository's events) that are made at a time: in all, of one client, and what of
+  /// one client may wait for how long.
   package static let maximumLongAnswers = 4
   package static let longAnswersPerClient = 1
   package static let longAnswersWaitingPerClient = 64
@@ -82,8 +85,8 @@ extension RouterLimits {
   package static let clientLookUps = 4
   package static let lookUpWaitSeconds: Int64 = 30
 
-  /// How long a request over HTTP may wait for tokens; one that would wait longer is refused. So as many wait as there
-  /// are tokens in that time.
+  /// How long a request over HTTP may wait for tokens; one that would wait longer is refused. So as many wait as
+  /// there are tokens in that time.
   package static let requestWaitSeconds = 1.0
 
   /// Requests of one address over HTTP, whatever they ask for and whether or not they may: so many at once, which a
@@ -101,9 +104,9 @@ extension RouterLimits {
   package static let clientWaitingByteCount = 8_388_608
   package static let allClientsWaitingByteCount = 33_554_432
 
-  /// Audio that waits for the WebSockets and players of one client, and of all clients (not multiplied): what they are
-  /// given on joining, and what they are late for. Past it a listener is given nothing on joining and loses its oldest.
-  /// Of one who has little, the second does not matter.
+  /// Audio that waits for the WebSockets and players of one client, and of all clients (not multiplied): what they
+  /// are given on joining, and what they are late for. Past it a listener is given nothing on joining and loses its
+  /// oldest. Of one who has little, the second does not matter.
   package static let clientAudioByteCount = 16_777_216
   package static let allClientsAudioByteCount = 33_554_432
   package static let littleAudioByteCount = 1_048_576

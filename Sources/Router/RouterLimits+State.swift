@@ -4,8 +4,9 @@ extension RouterLimits {
   /// `admin`. Past it the client's own session that was left alone longest makes room.
   package static let maximumSessionsPerClient = 2_000
 
-  /// Commands that wait for the disk, or for a queue that is read from it: of all clients, and of one, as many as it may
-  /// have in flight. A bot with 1,000 guilds that comes back after the Router's restart has each queue read at once.
+  /// Commands that wait for the disk, or for a queue that is read from it: of all clients, and of one, as many as it
+  /// may have in flight. A bot with 1,000 guilds that comes back after the Router's restart has each queue read at
+  /// once.
   package static let maximumDiskWaiters = 4_096
   package static let maximumDiskWaitersPerClient = clientCommandsInFlight
 
@@ -15,7 +16,8 @@ extension RouterLimits {
   /// One queue with its history: 10,000 entries with 580 bytes of text each.
   package static let queueByteCount = 8_388_608
 
-  /// One history: 100 entries with 1,000 bytes of text each. Past it the oldest go, since what plays cannot be refused.
+  /// One history: 100 entries with 1,000 bytes of text each. Past it the oldest go, since what plays cannot be
+  /// refused.
   package static let historyByteCount = 131_072
 
   /// One history of a client that has so many sessions. All its histories together take half of its share of the
@@ -32,12 +34,12 @@ extension RouterLimits {
   /// All queues on disk.
   package static let storedQueueByteCount = 268_435_456
 
-  /// All queues in memory. The Router has 41 MiB without any, malloc keeps half as much again, and it is to stay below
-  /// 150.
+  /// All queues in memory. The Router has 41 MiB without any, malloc keeps half as much again, and it is to stay
+  /// below 150.
   package static let memoryQueueByteCount = 50_331_648
 
-  /// What sessions keep of their last 5 s for those who join: those of one client, and all. Not multiplied. Past it the
-  /// sessions that nobody hears keep less, and then the others.
+  /// What sessions keep of their last 5 s for those who join: those of one client, and all. Not multiplied. Past it
+  /// the sessions that nobody hears keep less, and then the others.
   package static let clientLateJoinByteCount = 16_777_216
   package static let allLateJoinByteCount = 33_554_432
 

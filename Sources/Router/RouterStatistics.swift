@@ -9,7 +9,7 @@ package final class RouterStatistics {
   package var stalePackets = 0
   package var engineConnections = 0
   package var protocolErrors = 0
-  /// Engines that were gone without a goodbye.
+  /// Engine crashes: connections lost without an orderly stop.
   package var engineDeaths = 0
   package var listenersAccepted = 0
   /// WebSocket messages and Ogg pages.

@@ -1,6 +1,7 @@
 import Glibc
 
-/// A `Host` header's value (RFC 9110, section 7.2): a name, an IPv4 address or a bracketed IPv6 one, and perhaps a port.
+/// A `Host` header's value (RFC 9110, section 7.2): a name, an IPv4 address or a bracketed IPv6 one, and perhaps a
+/// port.
 public struct HostAndPort: Sendable, Equatable {
   /// In lower case, without brackets.
   public let host: String

@@ -67,14 +67,14 @@ public struct RequestGuard: Sendable {
     }
     if subject.effect != .none, subject.fetchSite?.lowercased() == "cross-site", !isListed(subject) {
       throw ErrorReport(
-        .forbidden, "a page of another site may not make a browser ask this",
+        .forbidden, "cross-site requests are not allowed",
         hint: "open the address itself, or start the server with --allow-origin and the page's origin",
         stage: .command)
     }
   }
 
-  /// Whether the page that made a browser ask is a listed one: an element such as `<audio>` names it in `Referer` alone,
-  /// which no page can make another's.
+  /// Whether the page that made a browser ask is a listed one: an element such as `<audio>` names it in `Referer`
+  /// alone, which no page can make another's.
   private func isListed(_ subject: Subject) -> Bool {
     if let origin = subject.origin { return isListed(origin: origin) }
     guard let referer = subject.referer, let scheme = referer.firstRange(of: "://") else { return false }

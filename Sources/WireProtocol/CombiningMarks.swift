@@ -1,14 +1,15 @@
-/// Marks that combine with the character before them. Swift compares, hashes and lowercases texts by their canonical form,
-/// for which it sorts a row of marks in quadratic time: 20,000 of them hold a thread for seconds. So no text of a
-/// stranger's comes in that has more in a row than the stream-safe format has (Unicode Standard Annex 15, section 13).
+/// Marks that combine with the character before them. Swift compares, hashes and lowercases texts by their canonical
+/// form, for which it sorts a row of marks in quadratic time: 20,000 of them hold a thread for seconds. So no text of
+/// a stranger's comes in that has more in a row than the stream-safe format has (Unicode Standard Annex 15, section
+/// 13).
 public struct CombiningMarks {
   private var count = 0
 
   /// Checks JSON before anything compares what is in it: its characters and its `\u` escapes.
   ///
   /// - Parameter maximum: how many marks may be in a row.
-  /// - Throws: `invalid_json` where too many marks are in a row, and where it is not UTF-8: what is decoded as something
-  ///   else holds other characters than were looked at.
+  /// - Throws: `invalid_json` where too many marks are in a row, and where it is not UTF-8: what is decoded as
+  ///   something else holds other characters than were looked at.
   public static func check(
     json bytes: [UInt8], maximum: Int = WireLimits.maximumCombiningMarks
   ) throws(ErrorReport) {

@@ -168,7 +168,7 @@ extension EngineCommand: Codable {
     let end = fields.contains(.endMilliseconds) ? try milliseconds(.endMilliseconds, fields) : nil
     // At least one packet lies between them.
     if let end, end < start + WireLimits.packetDurationMilliseconds {
-      throw ErrorReport.field("end_ms", "is \(end), not behind start_ms \(start)")
+      throw ErrorReport.field("end_ms", "is \(end), not after start_ms \(start)")
     }
     return PlayRequest(
       url: try score == nil ? fields.decode(String.self, forKey: .url) : PlayRequest.scoreURL, score: score,

@@ -58,7 +58,7 @@ public enum WireLimits {
   /// Characters of a command's `client`.
   public static let maximumClientLength = 64
 
-  /// The kernel's buffer of a connection between Router and engine (seed `audio-processor-worker-pool.md`).
+  /// The default of SO_SNDBUF and SO_RCVBUF of a connection between Router and engine.
   public static let socketBufferByteCount = 65_536
   public static let socketBufferRange = 4_096...16_777_216
 

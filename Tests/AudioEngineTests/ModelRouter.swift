@@ -99,6 +99,8 @@ final class ModelRouter {
   private var decoder = MessageDecoder()
   private var sessions: [SessionID: ModelSession] = [:]
   private var isGreeted = false
+  /// Whether `hello` may have had no room for some sessions.
+  private var mayHearOfMore = false
   private var waiting: Set<String> = []
   /// Bytes that its socket takes before it is full.
   var allowance = Int.max
@@ -174,6 +176,7 @@ final class ModelRouter {
     if case .hello(let hello) = event.body {
       guard !isGreeted else { throw Violation("a second hello") }
       isGreeted = true
+      mayHearOfMore = hello.sessions.count == WireLimits.maximumHelloSessions
       for snapshot in hello.sessions {
         sessions[snapshot.sessionID] = try ModelSession(snapshot, requests)
       }
@@ -193,11 +196,17 @@ final class ModelRouter {
         guard sessions[id] == nil else { throw Violation("\(id) is said to be idle, and plays") }
         return
       }
+      if sessions[id] == nil, mayHearOfMore, event.requestID == nil {
+        sessions[id] = try ModelSession(snapshot, requests)
+      }
       guard sessions[id] != nil else { throw Violation("\(id): the status of what has ended") }
       try sessions[id]!.compare(snapshot)
     case .error(let report):
       sessions[id]?.fail(report, isAnswer: event.requestID != nil)
-    case .why: break
+    case .why:
+      guard event.requestID.map({ requests.isAsked($0, by: self) }) == true else {
+        throw Violation("\(id): an answer to somebody else")
+      }
     default:
       guard sessions[id] != nil else { throw Violation("\(id): \(event.body.name), and no session") }
       try sessions[id]!.change(event)

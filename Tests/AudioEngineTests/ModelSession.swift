@@ -15,7 +15,7 @@ struct ModelSession {
   private var dueNanoseconds: UInt64 = 0
   /// Before this no packet may come, whatever is said of when it is due.
   private var earliestNanoseconds: UInt64 = 0
-  private var volume: Double
+  private(set) var volume: Double
   /// What it is about to end of.
   private var lastError: ErrorReport?
 
@@ -98,6 +98,8 @@ struct ModelSession {
         guard play.loop, isAtEnd, anchor.positionMilliseconds == roundedDown(play.startMilliseconds) else {
           throw fail("playing at \(anchor.positionMilliseconds)")
         }
+      } else if state == .streaming, !play.loop || !isAtEnd {
+        throw fail("playing, which it was told already")
       }
       begin(anchor)
     case .resumed(let anchor):
@@ -148,7 +150,8 @@ struct ModelSession {
     guard snapshot.tag == play.tag else { throw fail("a status of \(snapshot.tag ?? "no play")") }
     let isAlike: Bool =
       switch (state, snapshot.state) {
-      case (.opening, .extracting), (.paused, .paused): true
+      case (.opening, .extracting): true
+      case (.paused, .paused): snapshot.buffering == nil
       case (.ready, .streaming), (.streaming, .streaming): snapshot.buffering == nil
       case (.buffering, .streaming): snapshot.buffering == true
       default: false
@@ -184,6 +187,8 @@ struct ModelSession {
   }
 
   private func comparePosition(_ place: Int) throws(Violation) {
+    // A loop that is paused at its end comes to its beginning without a word: the resume tells.
+    if state == .paused, play.loop, isAtEnd, place == roundedDown(play.startMilliseconds) { return }
     if let position, position != place { throw fail("\(place) ms is not where it is") }
   }
 

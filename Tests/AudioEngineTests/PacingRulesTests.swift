@@ -4,22 +4,22 @@ import WireProtocol
 
 /// The rules by which sessions are paced, tried on the director with a clock that the test moves.
 @Suite struct PacingRulesTests {
-  private let simulated = SimulatedSessions()
-  private let router: ModelRouter
-  private let a = try! SessionID("a")
-  private let b = try! SessionID("b")
+  let simulated = SimulatedSessions()
+  let router: ModelRouter
+  let a = try! SessionID("a")
+  let b = try! SessionID("b")
 
   init() throws {
     router = try simulated.connect(isLogging: true)
   }
 
-  private func send(_ action: EngineCommand.SessionAction, to id: SessionID? = nil) {
+  func send(_ action: EngineCommand.SessionAction, to id: SessionID? = nil) {
     let request = simulated.requests.make(action, from: router, now: simulated.now)
     simulated.send(action, to: id ?? a, as: request)
   }
 
   /// Plays a track of so many packets, of which so many are produced.
-  private func play(
+  func play(
     _ id: SessionID? = nil, track: Int = 1, packets: Int = 100, produced: Int = .max, start: Int = 0,
     end: Int? = nil, loop: Bool = false, paused: Bool = false
   ) {
@@ -31,24 +31,24 @@ import WireProtocol
     simulated.deliverAll()
   }
 
-  private func produce(_ count: Int) {
+  func produce(_ count: Int) {
     for producer in simulated.producers { simulated.produce(count, by: producer) }
   }
 
   /// Runs until so many packets of a session have come.
-  private func hear(_ count: Int, of id: SessionID? = nil) throws {
+  func hear(_ count: Int, of id: SessionID? = nil) throws {
     let wanted = simulated.director.counts.packets + count
     while simulated.director.counts.packets < wanted { try simulated.run(milliseconds: 1) }
   }
 
   /// The milliseconds at which a session's packets came, and the log's other lines.
-  private func times(_ log: [String], of id: String = "a") -> [Int] {
+  func times(_ log: [String], of id: String = "a") -> [Int] {
     log.filter { $0.hasPrefix("\(id) ") }.compactMap { line in
       line.firstRange(of: " at ").flatMap { Int(line[$0.upperBound...]) }
     }
   }
 
-  private func events(_ log: [String]) -> [String] { log.filter { !$0.contains(" at ") } }
+  func events(_ log: [String]) -> [String] { log.filter { !$0.contains(" at ") } }
 
   // MARK: Phases and rounds
 
@@ -112,6 +112,36 @@ import WireProtocol
     #expect(simulated.director.counts.rebases == 1)
   }
 
+  @Test func `a session that begins after a stall is told nothing of it`() throws {
+    play()
+    try hear(2)
+    simulated.wait(nanoseconds: 500_000_000)
+    try simulated.step()
+    _ = router.takeLog()
+    play(b, track: 2)
+    try simulated.run(milliseconds: 100)
+    let log = router.takeLog()
+    #expect(!times(log, of: "b").isEmpty && !log.contains { $0.hasPrefix("b rebased") })
+  }
+
+  // MARK: Routers
+
+  @Test func `one session more than there may be is refused`() throws {
+    let count = SimulatedSessions.maximumSessions
+    for number in 0...count { play(try SessionID("\(number)")) }
+    try simulated.step()
+    #expect(events(router.takeLog()).last == "\(count) error too_many_sessions")
+    #expect(router.liveSessions.count == count)
+  }
+
+  @Test func `a new router is told of every session`() throws {
+    let count = WireLimits.maximumHelloSessions + 40
+    for number in 0..<count { play(try SessionID("\(number)"), paused: true) }
+    let other = try simulated.connect()
+    try simulated.run(milliseconds: 10)
+    #expect(other.liveSessions.count == count)
+  }
+
   // MARK: Ends
 
   @Test func `a track ends at its last packet's end`() throws {
@@ -131,6 +161,16 @@ import WireProtocol
     #expect(log.suffix(2) == ["a error source_not_audio", "a ended finished 200"])
   }
 
+  @Test func `a part is played to its end where the source breaks off behind it`() throws {
+    play(produced: 15, end: 200)
+    simulated.producers[0].failingIndex = 15
+    produce(1)
+    try simulated.run(milliseconds: 400)
+    let log = router.takeLog()
+    #expect(times(log).count == 10 && log.last == "a ended finished 200")
+    #expect(!log.contains { $0.hasPrefix("a error") })
+  }
+
   @Test func `a loop begins anew in the tick after its last packet`() throws {
     play(packets: 10, loop: true)
     try simulated.run(milliseconds: 500)
@@ -138,6 +178,46 @@ import WireProtocol
     let times = times(log)
     #expect(zip(times, times.dropFirst()).allSatisfy { $1 - $0 == 20 } && times.count == 25)
     #expect(events(log).filter { $0.hasPrefix("a playing 0") }.count == 3)
+  }
+
+  /// Plays in a loop, of whose 6 s the last 200 ms are on a timeline of their own.
+  private func playLastOfLoop() throws {
+    play(packets: 300, produced: 20, loop: true)
+    try hear(5)
+    send(.seek(positionMilliseconds: 5_800))
+    simulated.deliverAll()
+    produce(20)
+    try simulated.run(milliseconds: 100)
+    _ = router.takeLog()
+  }
+
+  @Test func `a loop that cannot begin anew says why`() throws {
+    try playLastOfLoop()
+    simulated.setFull(true)
+    try simulated.run(milliseconds: 300)
+    let told = events(router.takeLog())
+    #expect(told.suffix(2) == ["a error workers_exhausted", "a ended finished 6000"])
+  }
+
+  @Test func `a volume that is on its way comes with the next round of a loop`() throws {
+    try playLastOfLoop()
+    send(.volume(0.5))
+    try simulated.run(milliseconds: 300)
+    produce(50)
+    try simulated.run(milliseconds: 300)
+    let told = events(router.takeLog())
+    #expect(told.contains { $0.hasPrefix("a playing 0") } && !told.contains { $0.hasPrefix("a error") })
+    #expect(router.liveSessions[a]?.volume == 0.5 && !router.hasPendingRequests)
+  }
+
+  @Test func `a fade in does not go on behind the end of a round`() throws {
+    play(packets: 20, loop: true)
+    try hear(5)
+    send(.seek(positionMilliseconds: 360))
+    try simulated.run(milliseconds: 200)
+    let log = router.takeLog()
+    let again = try #require(log.lastIndex { $0.hasPrefix("a playing 0") })
+    #expect(log[again + 1].hasPrefix("a timeline 0 at"))
   }
 
   @Test func `a part is faded out at its end`() throws {
@@ -165,6 +245,35 @@ import WireProtocol
     #expect(Array(log[ended..<ended + 3]) == join && log[ended + 3].hasPrefix("a playing 0"))
   }
 
+  @Test func `what is prepared behind a play follows that one`() throws {
+    simulated.requests.setPacketCount(10, ofTrack: 2)
+    play()
+    try hear(5)
+    send(.play(simulated.requests.makePlay(track: 2)))
+    send(.prepare(simulated.requests.makePlay(track: 3)))
+    produce(200)
+    try simulated.run(milliseconds: 400)
+    let log = router.takeLog()
+    let ended = try #require(log.lastIndex(of: "a ended finished 200"))
+    #expect(log[ended...].contains { $0.hasPrefix("a playing 0") })
+  }
+
+  @Test func `what is prepared has the volume that was set since`() throws {
+    play(packets: 20)
+    try hear(2)
+    send(.prepare(simulated.requests.makePlay(track: 2)))
+    produce(200)
+    simulated.deliverAll()
+    send(.volume(0.5))
+    simulated.deliverAll()
+    produce(200)
+    try simulated.run(milliseconds: 100)
+    produce(200)
+    try simulated.run(milliseconds: 900)
+    #expect(events(router.takeLog()).contains("a ended finished 400"))
+    #expect(router.liveSessions[a]?.volume == 0.5)
+  }
+
   @Test func `what is not ready in time follows as soon as it is`() throws {
     play(packets: 20)
     try hear(5)
@@ -175,114 +284,5 @@ import WireProtocol
     produce(50)
     try simulated.run(milliseconds: 100)
     #expect(!times(router.takeLog()).isEmpty)
-  }
-
-  // MARK: Starvation
-
-  @Test func `a session without packets says so once, and where it continues`() throws {
-    play(produced: 10)
-    try simulated.run(milliseconds: 400)
-    #expect(router.takeLog().last == "a buffering 200")
-    try simulated.run(milliseconds: 11_000)
-    #expect(router.takeLog() == ["a stuck 200 for 10000"])
-    produce(20)
-    try simulated.run(milliseconds: 100)
-    let log = router.takeLog()
-    #expect(log[0].hasPrefix("a playing 200 due") && log[1].hasPrefix("a timeline 200 at"))
-    #expect(simulated.director.counts.underruns == 1)
-  }
-
-  @Test func `a session that nobody hears is ended`() throws {
-    play(paused: true)
-    try simulated.run(milliseconds: 29_000)
-    #expect(router.takeLog().last == "a paused 0")
-    try simulated.run(milliseconds: 3_000)
-    #expect(router.takeLog() == ["a ended cleanup 0"])
-  }
-
-  // MARK: Pause, resume, seek
-
-  @Test func `a pause fades out, and a resume fades in at the same place`() throws {
-    play()
-    try hear(5)
-    _ = router.takeLog()
-    send(.pause)
-    try simulated.run(milliseconds: 200)
-    let paused = router.takeLog()
-    #expect(paused.dropLast().last?.hasPrefix("a fadeOut") == true)
-    let place = try #require(paused.last?.split(separator: " ").last.flatMap { Int($0) })
-    send(.resume)
-    try simulated.run(milliseconds: 200)
-    let resumed = router.takeLog()
-    #expect(resumed[0].hasPrefix("a resumed \(place) due"))
-    let kinds = resumed.dropFirst().prefix(5).map { $0.split(separator: " ")[1] }
-    #expect(kinds == ["fadeIn", "fadeIn", "fadeIn", "fadeIn", "timeline"])
-    #expect(simulated.director.counts.transitionsWithoutFade == 0)
-  }
-
-  @Test func `a resume at once keeps its distance from the last packet`() throws {
-    play()
-    try hear(5)
-    let last = times(router.takeLog()).last!
-    simulated.effects.waiting.withLock { $0.hasRoomForSplices = false }
-    send(.pause)
-    send(.resume)
-    try simulated.run(milliseconds: 100)
-    #expect(times(router.takeLog())[0] - last >= 20)
-  }
-
-  @Test func `a command before the fade is rendered is not kept waiting`() throws {
-    play()
-    try hear(5)
-    _ = router.takeLog()
-    send(.pause)
-    send(.stop)
-    simulated.deliverAll()
-    try simulated.step()
-    #expect(events(router.takeLog()).map { $0.split(separator: " ")[1] } == ["paused", "ended"])
-    #expect(simulated.director.counts.transitionsWithoutFade == 1)
-  }
-
-  @Test func `a seek fades out here and in there`() throws {
-    play()
-    try hear(5)
-    _ = router.takeLog()
-    send(.seek(positionMilliseconds: 1_000))
-    try simulated.run(milliseconds: 100)
-    let log = router.takeLog()
-    let seeked = try #require(log.firstIndex { $0.hasPrefix("a seeked 1000 due") })
-    #expect(log[seeked - 1].hasPrefix("a fadeOut"))
-    #expect(log[seeked + 1].hasPrefix("a fadeIn 1000 at"))
-    let times = times(log)
-    #expect(zip(times, times.dropFirst()).allSatisfy { $1 - $0 == 20 })
-  }
-
-  @Test func `of two seeks the newer one is done, and both are answered`() throws {
-    play(packets: 1_000, produced: 20)
-    try hear(5)
-    _ = router.takeLog()
-    send(.seek(positionMilliseconds: 10_000))
-    send(.seek(positionMilliseconds: 12_000))
-    simulated.deliverAll()
-    produce(30)
-    try simulated.run(milliseconds: 100)
-    let told = events(router.takeLog())
-    #expect(told.map { $0.split(separator: " ")[1] } == ["error", "seeked"])
-    #expect(told.last?.hasPrefix("a seeked 12000") == true)
-    #expect(!router.hasPendingRequests)
-  }
-
-  @Test func `a volume is heard from one packet on, without a gap`() throws {
-    play()
-    try hear(5)
-    _ = router.takeLog()
-    send(.volume(0.5))
-    simulated.deliverAll()
-    produce(200)
-    try simulated.run(milliseconds: 300)
-    let log = router.takeLog()
-    #expect(events(log) == ["a status"])
-    let times = times(log)
-    #expect(zip(times, times.dropFirst()).allSatisfy { $1 - $0 == 20 } && times.count >= 14)
   }
 }

@@ -106,6 +106,22 @@ private final class Pipe {
     #expect(try decode(pipe.taken) == ["dropped 3", "paused", "dropped 4", "a", "a", "a", "a"])
   }
 
+  @Test func `what is lost last is counted behind all that waits`() throws {
+    var outbox = RouterOutbox()
+    let pipe = Pipe()
+    let second: UInt64 = 1_000_000_000
+    _ = outbox.send(try batch("a", packets: 0, event: true), to: me, nowNanoseconds: 0, write: pipe.write)
+    _ = outbox.send(try batch("a", packets: 3), to: me, nowNanoseconds: 0, write: pipe.write)
+    for step in 0..<2 {
+      let now = 3 * second + UInt64(step) * second / 4
+      _ = outbox.send(try batch("b", packets: 1), to: me, nowNanoseconds: now, write: pipe.write)
+    }
+    pipe.allowance = .max
+    _ = outbox.send(
+      try batch("a", packets: 0, event: true), to: me, nowNanoseconds: 4 * second, write: pipe.write)
+    #expect(try decode(pipe.taken) == ["paused", "b", "b", "dropped 3", "paused"])
+  }
+
   @Test func `a count outlives a queue that was emptied`() throws {
     var outbox = RouterOutbox()
     let pipe = Pipe()
@@ -198,14 +214,14 @@ private final class Pipe {
     var outbox = RouterOutbox()
     let pipe = Pipe()
     let line = listing(byteCount: 1_000_000)
-    for number in 0..<RouterOutbox.requestErrorCountLimit + 10 {
+    for number in 0..<RouterOutbox.overflowAnswerCountLimit + 10 {
       var batch = MessageBatch()
       batch.append(aside: line, to: me, requestID: "r\(number)")
       #expect(outbox.send(batch, to: me, nowNanoseconds: 0, write: pipe.write) == .blocked)
     }
     pipe.allowance = .max
     #expect(outbox.flush(write: pipe.write) == .drained)
-    #expect(try answers(pipe.taken).count == RouterOutbox.requestErrorCountLimit + 4)
+    #expect(try answers(pipe.taken).count == RouterOutbox.overflowAnswerCountLimit + 4)
     #expect(outbox.takeLostAnswerCount() == 6)
   }
 

@@ -7,6 +7,10 @@ struct SessionSimulation {
   /// What the simulation is tried with: something that a broken engine would do.
   enum Canary: CaseIterable {
     case dropsEvent, sendsPacketTwice, answersTwice, losesPacket, packetAfterEnd
+
+    final class Strike {
+      var hasHappened = false
+    }
   }
 
   private enum Step {
@@ -18,7 +22,7 @@ struct SessionSimulation {
     case connect, disconnect
     case blocks(Bool)
     case isFull(Bool)
-    case splices(Bool)
+    case splices(hasRoom: Bool, leadNanoseconds: UInt64)
     case trims
 
     var words: String {
@@ -40,6 +44,7 @@ struct SessionSimulation {
   /// Packets that each producer makes in 20 ms.
   private var speed = 4
   private var canary: Canary?
+  private let strike = Canary.Strike()
 
   init(seed: UInt64, canary: Canary? = nil) {
     self.seed = seed
@@ -54,6 +59,8 @@ struct SessionSimulation {
   mutating func run(steps: Int) throws(Violation) {
     do {
       try connect()
+      // Without them there would be nothing to hear for a third of the steps.
+      for id in Self.sessionIDs.prefix(2) { command(.play(randomPlay()), to: id) }
       for _ in 0..<steps { try takeStep() }
       try finish()
     } catch {
@@ -62,6 +69,8 @@ struct SessionSimulation {
     }
   }
 
+  /// Whether the canary has done what it does.
+  var hasStruck: Bool { strike.hasHappened }
   var packetCount: Int { simulated.director.counts.packets }
 
   private mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &random) < percent }
@@ -70,8 +79,10 @@ struct SessionSimulation {
 
   private mutating func takeStep() throws(Violation) {
     switch Int.random(in: 0..<100, using: &random) {
+    // Where nothing plays, nothing comes of time.
+    case 0..<45 where simulated.director.roundDeadlineNanoseconds == nil: commands()
     case 0..<60: for _ in 0..<Int.random(in: 1...6, using: &random) { try advance() }
-    case 60..<78: command()
+    case 60..<78: commands()
     case 78..<96: happenElsewhere()
     default: try changeSurroundings()
     }
@@ -99,9 +110,13 @@ struct SessionSimulation {
     try simulated.step()
   }
 
-  private mutating func command() {
+  /// Some at once, so that each comes while the one before it is not done.
+  private mutating func commands() {
     let id = Self.sessionIDs.randomElement(using: &random)!
-    let action = randomAction()
+    for _ in 0..<Int.random(in: 1...3, using: &random) { command(randomAction(), to: id) }
+  }
+
+  private mutating func command(_ action: EngineCommand.SessionAction, to id: SessionID) {
     trace.append(.command(id, action))
     let router = chance(70) ? simulated.routers.randomElement(using: &random) : nil
     simulated.send(action, to: id, as: simulated.requests.make(action, from: router, now: simulated.now))
@@ -176,8 +191,12 @@ struct SessionSimulation {
       simulated.setFull(isFull)
     case 6:
       let hasRoom = chance(70)
-      trace.append(.splices(hasRoom))
-      simulated.effects.waiting.withLock { $0.hasRoomForSplices = hasRoom }
+      let lead: UInt64 = chance(70) ? 4_000_000 : 60_000_000
+      trace.append(.splices(hasRoom: hasRoom, leadNanoseconds: lead))
+      simulated.effects.waiting.withLock {
+        $0.hasRoomForSplices = hasRoom
+        $0.leadNanoseconds = lead
+      }
     default:
       guard let producer = simulated.producers.randomElement(using: &random) else { return }
       trace.append(.trims)
@@ -189,7 +208,7 @@ struct SessionSimulation {
     trace.append(.connect)
     let router = try simulated.connect()
     guard let canary else { return }
-    router.sabotage = canary.sabotage(after: Int.random(in: 0..<5, using: &random))
+    router.sabotage = canary.sabotage(after: Int.random(in: 0..<5, using: &random), noting: strike)
   }
 
   // MARK: The end
@@ -203,16 +222,14 @@ struct SessionSimulation {
       for producer in simulated.producers { simulated.produce(1_000, by: producer) }
       try simulated.run(milliseconds: 100)
     }
+    try checkAnswers()
     for id in Self.sessionIDs {
       let stop = simulated.requests.make(.stop, from: nil, now: simulated.now)
       simulated.send(.stop, to: id, as: stop)
     }
     for _ in 0..<3 { try simulated.run(milliseconds: 200) }
-    try simulated.requests.checkAnswers(isEnd: true)
+    try checkAnswers()
     for router in simulated.routers {
-      guard router.isUpToDate, !router.hasPendingRequests else {
-        throw Violation("not answered: \(router.pendingRequests)")
-      }
       guard router.liveSessions.isEmpty else { throw Violation("not ended: \(router.liveSessions.keys)") }
     }
     let counts = simulated.director.counts
@@ -220,11 +237,21 @@ struct SessionSimulation {
       throw Violation("counted though they ended: \(counts)")
     }
   }
+
+  /// Checks that nobody waits: what was asked for is done, or was refused.
+  private func checkAnswers() throws(Violation) {
+    try simulated.requests.checkAnswers(isEnd: true)
+    for router in simulated.routers {
+      guard router.isUpToDate, !router.hasPendingRequests else {
+        throw Violation("not answered: \(router.pendingRequests)")
+      }
+    }
+  }
 }
 
 extension SessionSimulation.Canary {
   /// What it does to the messages of one connection, once, after so many of its kind.
-  func sabotage(after count: Int) -> ModelRouter.Sabotage {
+  func sabotage(after count: Int, noting strike: Strike) -> ModelRouter.Sabotage {
     var count = count
     var hasEnded: SessionID?
     return { message in
@@ -244,14 +271,19 @@ extension SessionSimulation.Canary {
       count -= 1
       guard count < 0 else { return [message] }
       switch self {
-      case .dropsEvent, .losesPacket: return []
-      case .sendsPacketTwice, .answersTwice: return [message, message]
+      case .dropsEvent, .losesPacket:
+        strike.hasHappened = true
+        return []
+      case .sendsPacketTwice, .answersTwice:
+        strike.hasHappened = true
+        return [message, message]
       case .packetAfterEnd:
         let packet = SimulatedPacket(track: 1, volume: 10, positionMilliseconds: 0)
         guard let hasEnded else {
           count = 0
           return [message]
         }
+        strike.hasHappened = true
         return [.audio(hasEnded, packet.bytes[...]), message]
       }
     }

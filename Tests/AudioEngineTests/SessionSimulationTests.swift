@@ -32,19 +32,18 @@ import Testing
         + "\(Int(Double(count) / seconds)) a second")
   }
 
-  /// In many seeds there is nothing for a canary to spoil: the first connection ends early, or hears little.
+  /// Not each can be caught: of a packet that is lost just before a seek is told, no later one is in the wrong place.
   @Test(arguments: SessionSimulation.Canary.allCases)
   func `an engine that breaks a rule is caught`(canary: SessionSimulation.Canary) {
     let count: UInt64 = 40
-    let caught = (0..<count).count { seed in
+    var struck = 0
+    var caught = 0
+    for seed in 0..<count {
       var simulation = SessionSimulation(seed: seed, canary: canary)
-      do {
-        try simulation.run(steps: Self.stepCount)
-        return false
-      } catch {
-        return true
-      }
+      do { try simulation.run(steps: Self.stepCount) } catch { caught += 1 }
+      if simulation.hasStruck { struck += 1 }
     }
-    #expect(caught >= 5, "\(canary): caught in \(caught) of \(count) seeds")
+    #expect(struck >= count / 2, "\(canary): \(struck) of \(count) seeds have it")
+    #expect(caught * 10 >= struck * 9, "\(canary): caught in \(caught) of \(struck) seeds")
   }
 }

@@ -129,6 +129,7 @@ final class SimulatedEffects: SessionEffects {
     var acquisitions: [Acquisition] = []
     var splices: [(id: SessionID, transitionNumber: UInt64, splices: [Splice])] = []
     var hasRoomForSplices = true
+    var leadNanoseconds: UInt64 = 4_000_000
   }
 
   let waiting = Mutex(Waiting())
@@ -141,7 +142,7 @@ final class SimulatedEffects: SessionEffects {
     waiting.withLock { $0.splices.append((id, transitionNumber, splices)) }
   }
 
-  var spliceLeadNanoseconds: UInt64 { 4_000_000 }
+  var spliceLeadNanoseconds: UInt64 { waiting.withLock { $0.leadNanoseconds } }
   var hasRoomForSplices: Bool { waiting.withLock { $0.hasRoomForSplices } }
 
   func post(_ message: SessionMessage) {}

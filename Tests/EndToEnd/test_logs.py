@@ -99,7 +99,7 @@ async def test_each_session_begins_and_ends_with_a_line(logging, new_session):
         await listener.ask("play", url="http://127.0.0.1:1/song.mp3?key=secret")
         expected = [
             f"begins {SONG.url}",
-            f"stopping what plays for another track: {sent(first)}",
+            f"replaced by another track: {sent(first)}",
             f"begins {SONG.url}",
             f"ended (stopped): {sent(second)}",
             "begins http://127.0.0.1:1/song.mp3",

@@ -167,7 +167,7 @@ async def test_an_address_that_does_not_come_is_asked_for_again(antiphon, browse
 # MARK: In words
 
 #: Some codes, and words that say what to do.
-TROUBLES = {
+ERROR_TEXTS = {
     "source_not_found": "Check the address",
     "source_not_audio": "leads to music",
     "overloaded": "in a moment",
@@ -175,7 +175,7 @@ TROUBLES = {
     "queue_full": "Remove some",
     "forbidden": "token",
     "unauthorized": "Sign in",
-    "internal": "anyone who runs the server",
+    "internal": "its operator",
 }
 
 
@@ -187,20 +187,20 @@ def documented_codes() -> set[str]:
 
 async def test_every_trouble_has_words_and_no_codes(antiphon, browser):
     codes = documented_codes()
-    assert len(codes) > 25 and codes >= TROUBLES.keys(), codes
+    assert len(codes) > 25 and codes >= ERROR_TEXTS.keys(), codes
     async with tab_in(browser, antiphon.router.url + "/") as tab:
         for code in codes:
             told = await tab.page.evaluate(
-                """async (code) => (await import('./session/troubles.js')).explain(
+                """async (code) => (await import('./session/error-texts.js')).explain(
                   { code, message: 'the raw message', hint: 'GET /health says; --flag' })""",
                 code,
             )
             assert told["detail"] == "the raw message", f"{code} has no words of its own: {told}"
             said = f"{told['what']} {told['advice']}"
-            assert TROUBLES.get(code, "") in said, (code, told)
+            assert ERROR_TEXTS.get(code, "") in said, (code, told)
             assert code not in said.split() and "GET" not in said and "--" not in said, told
         unknown = await tab.page.evaluate(
-            """async () => (await import('./session/troubles.js')).explain(
+            """async () => (await import('./session/error-texts.js')).explain(
               { code: 'new_code', message: 'something new', hint: 'wait a little; see GET /health' })"""
         )
         assert unknown == {"what": "Something new.", "advice": "Wait a little.", "detail": ""}, unknown

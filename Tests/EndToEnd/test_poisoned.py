@@ -89,7 +89,7 @@ async def test_a_poisoned_track_kills_the_engine_twice(mortal, poison, new_sessi
             figures = (await request("GET", f"{url}/metrics")).body
             assert "antiphon_router_sources_refused 1" in figures
             assert "antiphon_router_engine_deaths_total 2" in figures
-            assert "has died of media:poison.wav" in mortal.router.log.read_text()
+            assert "crashed on media:poison.wav" in mortal.router.log.read_text()
 
             # What is known of it outlives the Router, with and without its engine.
             mortal.router.kill()

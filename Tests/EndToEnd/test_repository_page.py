@@ -259,7 +259,7 @@ async def test_nothing_but_the_web_is_linked_to(antiphon, browser):
     async with tab_in(browser, antiphon.router.url + "/") as tab:
         links = await tab.page.evaluate(
             """async (urls) => {
-              const { safeLink } = await import('./session/event-words.js');
+              const { safeLink } = await import('./session/event-texts.js');
               return urls.map(safeLink);
             }""",
             [

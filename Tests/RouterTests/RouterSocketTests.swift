@@ -145,7 +145,9 @@ import WireProtocol
       let next = try await FakeEngine(path: router.enginePath, hello: FakeEngine.hello(startedAt: 2))
       var commands = next.commands.makeAsyncIterator()
       let play = try #require(await commands.next())
-      let expected = PlayRequest(url: "media:a", startMilliseconds: 3_000)
+      // Under a name, so that the Router knows it again.
+      let tag = try #require(play.playRequest?.tag)
+      let expected = PlayRequest(url: "media:a", startMilliseconds: 3_000, tag: tag)
       #expect(play.action == .session(try SessionID("one"), .play(expected)))
       _ = try await client.nextText(containing: #""connected":true"#)
       try await next.die()

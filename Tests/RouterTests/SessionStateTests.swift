@@ -2,8 +2,8 @@ import Foundation
 import Testing
 import WireProtocol
 
-/// What the engine's events do to a session, by the vectors that page and clients run too: the engine says them on the
-/// wire, and REST shows what the Router makes of them.
+/// What the engine's events do to a session, by the vectors that page and clients run too: the engine says them on
+/// the wire, and REST shows what the Router makes of them.
 @Suite struct `A session's state` {
   @Test(arguments: try Vectors.names())
   func `follows the engine as every client does`(_ name: String) async throws {

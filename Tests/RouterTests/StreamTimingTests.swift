@@ -2,7 +2,7 @@ import NIOCore
 import RouterCore
 import Testing
 
-/// The seed's figures (`streaming-server-architecture.md`, "Memory Management").
+/// The original plan's figures (docs/decisions/0030).
 @Suite struct StreamTimingTests {
   @Test func `by default heartbeats are 30 s apart, clean-ups 60 s, and after 5 min a client is stale`() {
     let timing = StreamTiming(heartbeatSeconds: StreamTiming.usualHeartbeatSeconds)

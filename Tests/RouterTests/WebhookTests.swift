@@ -8,8 +8,8 @@ import WireProtocol
   private static let secret = try! WebhookSecret("It's-a-Secret-to-Everybody", from: "the test")
 
   @Test func `is HMAC-SHA256 of the body`() throws {
-    // Of GitHub's documentation ("Testing the webhook payload validation"), whose secret has spaces; this one is openssl's:
-    // printf 'Hello, World!' | openssl dgst -sha256 -hmac "It's-a-Secret-to-Everybody"
+    // Of GitHub's documentation ("Testing the webhook payload validation"), whose secret has spaces; this one is
+    // openssl's: printf 'Hello, World!' | openssl dgst -sha256 -hmac "It's-a-Secret-to-Everybody"
     let signature = Self.secret.signature(of: Array("Hello, World!".utf8))
     #expect(signature.hasPrefix("sha256=") && signature.count == 71)
     #expect(Self.secret.isValid(signature, of: Array("Hello, World!".utf8)))

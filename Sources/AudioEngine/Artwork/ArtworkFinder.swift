@@ -26,8 +26,8 @@ package struct ArtworkFinder {
 
   /// Reads the cover. Opens the file once more, but decodes nothing.
   ///
-  /// - Throws: `not_found`, `not_a_picture`, `source_too_large`, or why the file cannot be opened. What is not there and
-  ///   what may not be opened are the same answer, so that nobody learns which files are outside the media root.
+  /// - Throws: `not_found`, `not_a_picture`, `source_too_large`, or why the file cannot be opened. What is not there
+  ///   and what may not be opened are the same answer, so that nobody learns which files are outside the media root.
   package func picture(ofFile path: String) throws(ErrorReport) -> Picture {
     let name = MediaSource.url(forPath: path)
     let unfit: ErrorReport?

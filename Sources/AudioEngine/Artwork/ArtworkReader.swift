@@ -91,7 +91,7 @@ extension Picture {
   func piece(of url: String, from offset: Int) throws(ErrorReport) -> ArtworkPiece {
     guard offset < bytes.count else {
       throw ErrorReport(
-        .invalidCommand, "the offset \(offset) lies behind the picture's \(bytes.count) bytes",
+        .invalidCommand, "the offset \(offset) is past the picture's \(bytes.count) bytes",
         hint: "ask for an earlier one", stage: .command)
     }
     let end = min(bytes.count, offset + WireLimits.maximumArtworkPieceByteCount)

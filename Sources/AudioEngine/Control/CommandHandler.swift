@@ -16,7 +16,7 @@ package final class CommandHandler: Sendable {
   private let artwork: ArtworkReader
   private let resolver: QueryResolver
   private let renders: RenderService
-  private let waiting = WaitingAnswers()
+  private let waiting = PendingHTTPAnswers()
   private let listings: MediaLister
   /// What moving sessions wait for: no slow folder holds it up.
   private let moves = DispatchQueue(label: "antiphon.moves")

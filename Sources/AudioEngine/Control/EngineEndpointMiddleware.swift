@@ -9,7 +9,8 @@ import WireProtocol
   import Foundation
 #endif
 
-/// Before every route: who may come in. After it: every request error as the one error object with its status.
+/// Before every route: checks who may use it. After it: turns every thrown error into the common error object with
+/// its status.
 struct EngineEndpointMiddleware<Context: RequestContext>: RouterMiddleware {
   let requestGuard: RequestGuard
 

@@ -92,9 +92,10 @@ package struct EngineFigures: Sendable {
         (["state": "streaming"], pacing.sessions.streaming),
         (["state": "paused"], pacing.sessions.paused),
       ])
-    text.counter("antiphon_engine_packets_total", "Packets taken from under cursors", pacing.sessions.packets)
+    text.counter("antiphon_engine_packets_total", "Opus packets sent by the pacer", pacing.sessions.packets)
     text.counter(
-      "antiphon_engine_underruns_total", "Deadlines with nothing under the cursor", pacing.sessions.underruns)
+      "antiphon_engine_underruns_total", "Underruns: packets not produced by their deadline",
+      pacing.sessions.underruns)
     text.counter(
       "antiphon_engine_rebases_total", "Restarts of the schedule after a stall", pacing.sessions.rebases)
     text.counter("antiphon_engine_dropped_packets_total", "Packets slow routers lost", pacing.droppedPackets)
@@ -139,9 +140,9 @@ package struct EngineFigures: Sendable {
   }
 
   private static func add(_ extraction: Extractor.Figures, to text: inout PrometheusText) {
-    text.counter("antiphon_engine_extraction_jobs_total", "Questions to yt-dlp", extraction.pool.jobs)
+    text.counter("antiphon_engine_extraction_jobs_total", "yt-dlp extraction jobs", extraction.pool.jobs)
     text.counter(
-      "antiphon_engine_extraction_failures_total", "Questions without a good answer", extraction.pool.failures
+      "antiphon_engine_extraction_failures_total", "Failed yt-dlp extraction jobs", extraction.pool.failures
     )
     text.counter(
       "antiphon_engine_extraction_cache_hits_total", "Pages known from before", extraction.cacheHits)
@@ -152,7 +153,8 @@ package struct EngineFigures: Sendable {
       "antiphon_engine_extraction_worker_restarts_total", "Of those, after one that died or was killed",
       extraction.pool.restarts)
     text.gauge("antiphon_engine_extraction_workers", "yt-dlp processes", [([:], extraction.pool.running)])
-    text.gauge("antiphon_engine_extractions_queued", "Questions that wait", [([:], extraction.pool.queued)])
+    text.gauge(
+      "antiphon_engine_extractions_queued", "Queued yt-dlp extraction jobs", [([:], extraction.pool.queued)])
   }
 
   /// What keeps clients apart.
@@ -164,7 +166,7 @@ package struct EngineFigures: Sendable {
     text.counter(
       "antiphon_engine_workers_exhausted_total", "Tracks refused for want of a worker", workers.refusedCount)
     text.counter(
-      "antiphon_engine_permits_overdue_total", "Turns at the CPU that did not end in time",
+      "antiphon_engine_permits_overdue_total", "CPU permits that were not returned in time",
       permits.overdueCount)
     text.gauge("antiphon_engine_http_connections", "Connections to the HTTP API", [([:], connections.count)])
     text.counter(

@@ -2,8 +2,8 @@ import Dispatch
 import Synchronization
 import WireProtocol
 
-/// Lists folders, one after the other, off every other thread, for each client in turn. Anyone who asks for a folder that
-/// waits to be listed is answered by the same reading.
+/// Lists folders, one after the other, off every other thread, for each client in turn. Anyone who asks for a folder
+/// that waits to be listed is answered by the same reading.
 package final class MediaLister: Sendable {
   private struct State {
     /// By path.

@@ -5,7 +5,7 @@ import ServiceSupport
 import Synchronization
 import WireProtocol
 
-/// The Unix socket that routers connect to (design.md, "Wire protocol, version 1").
+/// The Unix socket that routers connect to (docs/wire-protocol.md).
 package final class PacketServer: Sendable {
   private static let maximumConnections = 32
 

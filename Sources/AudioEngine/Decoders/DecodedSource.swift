@@ -47,10 +47,10 @@ final class DecodedSource {
   /// Has packets made, from a timeline's start to the source's end.
   ///
   /// - Parameters:
-  ///   - rest: waits while enough is made; called before another process resumes, so that one which delivers and dies,
-  ///     again and again, gets no further than others.
-  ///   - body: told what comes; answers with the call where that is due, and keeps count of the packets, also where it
-  ///     throws.
+  ///   - rest: waits while enough is made; called before another process resumes, so that one which delivers and
+  ///   dies, again and again, gets no further than others.
+  ///   - body: told what comes; answers with the call where that is due, and keeps count of the packets, also where
+  ///   it throws.
   func produce(
     _ key: TrackKey, _ encoding: EncodingSettings, rest: () -> Void,
     _ body: (DecoderCall, DecoderCall.Event, inout Int) throws(DecoderFailure) -> Void

@@ -3,8 +3,8 @@ import Glibc
 import ServiceSupport
 import WireProtocol
 
-/// The walls of a decoder process: anyone who takes it over with a hostile file has the descriptors that it was given,
-/// memory and time, and nothing else of the machine.
+/// The walls of a decoder process: anyone who takes it over with a hostile file has the descriptors that it was
+/// given, memory and time, and nothing else of the machine.
 package enum DecoderCage {
   /// What it is made of, by the names that the log and `/health` show.
   package enum Part: String, CaseIterable, Sendable {
@@ -20,8 +20,8 @@ package enum DecoderCage {
     case systemCalls = "seccomp"
   }
 
-  /// A part that the kernel did not give.
-  package struct RequestError: Sendable {
+  /// A protection that the kernel did not apply, and why.
+  package struct UnenforcedPart: Sendable {
     package let part: Part
     package let reason: String
   }
@@ -31,14 +31,15 @@ package enum DecoderCage {
   /// RLIMIT_NICE's number for an ordinary thread (setrlimit(2)): one that stood back may come back so far.
   private static let ordinaryNiceness: UInt = 20
 
-  /// Enters it: nothing of it can be taken back. Called once, on the main thread, before there is any other thread and
-  /// before anything foreign is read. The other parts are entered where the kernel refuses one.
+  /// Enters it: nothing of it can be taken back. Called once, on the main thread, before there is any other thread
+  /// and before anything foreign is read. The other parts are entered where the kernel refuses one.
   ///
   /// - Parameters:
   ///   - parts: all of them but in tests, which try what each refuses by itself.
-  ///   - memoryByteCount: address space beyond what is mapped now, which is libraries, more of them in one system than
-  ///     in another. A thread's stack counts whole, and a heap arena with the 64 MiB that it sets aside.
-  package static func enter(_ parts: Set<Part> = Set(Part.allCases), memoryByteCount: Int) -> [RequestError] {
+  ///   - memoryByteCount: address space beyond what is mapped now, which is libraries, more of them in one system
+  ///   than in another. A thread's stack counts whole, and a heap arena with the 64 MiB that it sets aside.
+  package static func enter(_ parts: Set<Part> = Set(Part.allCases), memoryByteCount: Int) -> [UnenforcedPart]
+  {
     // From now on it is open; later it could not be opened.
     let mapped = ResidentMemory.mappedByteCount
     let unboundThreads = unboundThreads()
@@ -52,7 +53,7 @@ package enum DecoderCage {
         case .files: refuseFiles() ?? unboundThreads
         case .systemCalls: filterSystemCalls() ?? unboundThreads
         }
-      return reason.map { RequestError(part: part, reason: $0) }
+      return reason.map { UnenforcedPart(part: part, reason: $0) }
     }
   }
 
@@ -120,7 +121,8 @@ package enum DecoderCage {
   /// Landlock and seccomp bind the thread that asks and those that it starts: there shall be no other.
   private static func unboundThreads() -> String? {
     var status = stat()
-    // A folder has as many links as folders in it, and two more (inode(7)). Where there is no /proc it cannot be told.
+    // A folder has as many links as folders in it, and two more (inode(7)). Where there is no /proc it cannot be
+    // told.
     guard stat("/proc/self/task", &status) == 0, status.st_nlink > 3 else { return nil }
     return "threads that ran before are not bound: \(status.st_nlink - 3)"
   }

@@ -30,7 +30,8 @@ final class DecoderCall {
   private static let longestSilenceNanoseconds: UInt64 = 30_000_000_000
   /// What a cover may take, for which nobody is asked whether it is still wanted.
   private static let longestPictureNanoseconds: UInt64 = 30_000_000_000
-  /// Packets of a turn, with room to spare: a second of them, and no more than `TimeSlice` and a step of a pipeline's.
+  /// Packets of a turn, with room to spare: a second of them, and no more than `TimeSlice` and a step of a
+  /// pipeline's.
   private static let maximumTurnByteCount = 2 << 20
   /// Behind every source's end, and with room for what is added to it.
   private static let maximumOffset: Int64 = 1 << 60
@@ -67,33 +68,33 @@ final class DecoderCall {
 
   func begin(_ work: DecoderJob.Work) throws(DecoderFailure) {
     let message = try receive()
-    guard DecoderMessage(rawValue: message.header.kind) == .began else { throw broken() }
-    // What holds a permit for long is made to stand back, and that shall be nobody else's thread.
+    guard MessageFromDecoder(rawValue: message.header.kind) == .began else { throw broken() }
+    // A thread that holds a permit too long is reniced: make sure that the ID is one of this process's.
     permit?.decoderThreadID = Int32(exactly: message.header.number).flatMap {
       process.hasThread($0) ? $0 : nil
     }
     let job = DecoderJob(work: work, byteCount: input.byteCount, isSeekable: input.isSeekable)
     let file = (input as? FileInput)?.descriptor
     try answer { () throws(DecoderSocket.Gone) in
-      try socket.send(EngineMessage.begin.rawValue, json: job, passing: file)
+      try socket.send(MessageToDecoder.begin.rawValue, json: job, passing: file)
     }
   }
 
   func order(_ order: ProductionOrder) throws(DecoderFailure) {
     try answer { () throws(DecoderSocket.Gone) in
-      try socket.send(EngineMessage.order.rawValue, json: order)
+      try socket.send(MessageToDecoder.order.rawValue, json: order)
     }
   }
 
   func resume(niceness: Int32 = 0) throws(DecoderFailure) {
     try answer { () throws(DecoderSocket.Gone) in
-      try socket.send(.init(kind: EngineMessage.resume.rawValue, flag: 0, number: Int64(niceness)))
+      try socket.send(.init(kind: MessageToDecoder.resume.rawValue, flag: 0, number: Int64(niceness)))
     }
   }
 
   func refuse(_ report: ErrorReport) throws(DecoderFailure) {
     try answer { () throws(DecoderSocket.Gone) in
-      try socket.send(EngineMessage.refused.rawValue, json: report)
+      try socket.send(MessageToDecoder.refused.rawValue, json: report)
     }
   }
 
@@ -102,7 +103,7 @@ final class DecoderCall {
     while true {
       let message = try receive()
       let number = message.header.number
-      switch DecoderMessage(rawValue: message.header.kind) {
+      switch MessageFromDecoder(rawValue: message.header.kind) {
       case .read: try read(byteCount: number)
       case .seek: try seek(to: number)
       case .share:
@@ -141,7 +142,7 @@ final class DecoderCall {
         }
         let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])
         try answer { () throws(DecoderSocket.Gone) in
-          try socket.send(.init(kind: EngineMessage.bytes.rawValue, flag: 0, number: 0), bytes)
+          try socket.send(.init(kind: MessageToDecoder.bytes.rawValue, flag: 0, number: 0), bytes)
         }
       }
     }

@@ -6,8 +6,9 @@ import WireProtocol
   import Foundation
 #endif
 
-/// What a decoder process says of a production. The engine believes none of it: what it names is checked.
-enum DecoderMessage: UInt32 {
+/// Kinds of message that a decoder process sends about a production. The engine trusts none of them, and checks
+/// every value in them.
+enum MessageFromDecoder: UInt32 {
   /// It has begun. The number is its thread's.
   case began = 1
   /// It wants the source's next bytes, so many.
@@ -30,8 +31,8 @@ enum DecoderMessage: UInt32 {
   case failed
 }
 
-/// What the engine answers.
-enum EngineMessage: UInt32 {
+/// Kinds of message that the engine sends to a decoder process.
+enum MessageToDecoder: UInt32 {
   /// What is to be done, `DecoderJob`, and the file where it is one.
   case begin = 1
   /// Bytes of the source; none at its end.

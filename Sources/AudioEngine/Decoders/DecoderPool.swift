@@ -237,7 +237,7 @@ package final class DecoderPool: Sendable {
       state.unguarded.formUnion(new)
       return new
     }
-    for wall in new { logger.warning("decoder processes are without a wall of their cage: \(wall)") }
+    for wall in new { logger.warning("decoder sandbox: protection not available: \(wall)") }
   }
 
   private func replace() {

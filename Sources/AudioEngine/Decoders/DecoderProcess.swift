@@ -100,7 +100,7 @@ final class DecoderReport: Sendable {
   }
 }
 
-/// A child process until it has been waited for: its number is nobody else's so long.
+/// A child process until it is reaped (waitpid): until then its PID is not reused.
 final class ProcessLife: Sendable {
   let id: pid_t
   private let hasEnded = Mutex(false)

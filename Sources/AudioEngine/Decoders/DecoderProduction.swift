@@ -6,26 +6,26 @@ struct DecoderProduction {
   /// MP3's bit reservoir).
   private static let seekLeadMilliseconds = 250
 
-  private let link: EngineLink
+  private let engine: EngineClient
 
   /// Does what the engine asks for over a socket, and closes it.
   static func run(_ socket: DecoderSocket) {
-    let link = EngineLink(socket)
+    let engine = EngineClient(socket)
     do throws(ErrorReport) {
-      try DecoderProduction(link: link).run()
+      try DecoderProduction(engine: engine).run()
     } catch {
-      link.fail(error)
+      engine.fail(error)
     }
   }
 
   private func run() throws(ErrorReport) {
-    let (job, file) = try link.begin()
-    let input: any MediaInput = file.map { FileInput(descriptor: $0) } ?? EngineInput(link, job)
+    let (job, file) = try engine.begin()
+    let input: any MediaInput = file.map { FileInput(descriptor: $0) } ?? EngineFedInput(engine, job)
     switch job.work {
     case .picture(let name): try deliverPicture(of: input, name)
     case .production: try produce(input)
     }
-    try link.end()
+    try engine.end()
   }
 
   // MARK: Pictures
@@ -34,22 +34,22 @@ struct DecoderProduction {
     let container = try Container(input: input, watch: watch())
     guard let picture = container.picture ?? container.anyPicture else { return }
     guard picture.count <= Picture.maximumByteCount else { throw Picture.tooLarge(picture.count, name) }
-    try link.deliver(picture: picture)
+    try engine.deliver(picture: picture)
   }
 
   private func watch() -> ReadWatch {
     // Where the engine has gone, the next question says so.
-    ReadWatch(isCancelled: { link.isGone }, share: { try? link.share() })
+    ReadWatch(isCancelled: { engine.isGone }, share: { try? engine.share() })
   }
 
   // MARK: Packets
 
   private func produce(_ input: any MediaInput) throws(ErrorReport) {
     var demuxer = try Demuxer(input: input, watch: watch())
-    let order = try link.tell(SourceFacts(of: demuxer))
+    let order = try engine.tell(SourceFacts(of: demuxer))
     let start = order.startMilliseconds
     if start > 0 { try demuxer.seek(toMilliseconds: max(0, start - Self.seekLeadMilliseconds)) }
-    let batch = PacketBatch(link, primedCount: order.primedPackets)
+    let batch = PacketBatch(engine, primedCount: order.primedPackets)
     if order.allowsPassthrough, demuxer.fitsPassthrough {
       var pipeline = PassthroughPipeline(startMilliseconds: start)
       let end = try drive(batch) { (batch) throws(ErrorReport) in
@@ -63,7 +63,7 @@ struct DecoderProduction {
     }
     // From the start, or from where passing through ended.
     let transcodeStart = start + batch.count * WireLimits.packetDurationMilliseconds
-    try link.enterEncoder()
+    try engine.enterEncoder()
     var pipeline = TranscodePipeline(
       decoder: try demuxer.makeDecoder(),
       encoder: try OpusEncoder.make(order.encoding, kilobitsPerSecond: order.kilobitsPerSecond),

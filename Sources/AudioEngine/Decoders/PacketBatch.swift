@@ -6,7 +6,7 @@ final class PacketBatch {
   /// So many at once: a good part of a turn, and not the whole of it.
   private static let packetCount = 25
 
-  private let link: EngineLink
+  private let engine: EngineClient
   /// How many of the first are not delivered.
   private let primedCount: Int
   private var bytes: [UInt8] = []
@@ -17,8 +17,8 @@ final class PacketBatch {
   /// Why nothing can be delivered any more.
   private var failure: ErrorReport?
 
-  init(_ link: EngineLink, primedCount: Int) {
-    self.link = link
+  init(_ engine: EngineClient, primedCount: Int) {
+    self.engine = engine
     self.primedCount = primedCount
     bytes.reserveCapacity(DecoderSocket.maximumPayloadByteCount)
     link.batch = self
@@ -41,7 +41,7 @@ final class PacketBatch {
   func deliver() {
     guard waitingCount > 0, failure == nil else { return }
     let result = bytes.withUnsafeBytes { bytes in
-      Result { () throws(ErrorReport) in try link.deliver(bytes) }
+      Result { () throws(ErrorReport) in try engine.deliver(bytes) }
     }
     if case .failure(let report) = result { failure = report }
     clear()
@@ -51,7 +51,7 @@ final class PacketBatch {
   func endTurn(cpuNanoseconds: UInt64) throws(ErrorReport) {
     try check()
     let result = bytes.withUnsafeBytes { bytes in
-      Result { () throws(ErrorReport) in try link.endTurn(bytes, cpuNanoseconds: cpuNanoseconds) }
+      Result { () throws(ErrorReport) in try engine.endTurn(bytes, cpuNanoseconds: cpuNanoseconds) }
     }
     try result.get()
     clear()

@@ -3,8 +3,8 @@ import WireProtocol
 
 /// Whether processes die of a source: what is known of it while one after another does.
 struct Suspicion {
-  /// A production that has come so far since a process died under it has not killed it, or not at that place: a process is at
-  /// most a turn ahead of what it has delivered.
+  /// A production that has come so far since a process died under it has not killed it, or not at that place: a
+  /// process is at most a turn ahead of what it has delivered.
   private static let acquittedPackets = 50
   /// Processes that may die in a row, or have no room for a thread, before it is given up.
   private static let maximumDeaths = 10

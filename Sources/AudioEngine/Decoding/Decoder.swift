@@ -9,8 +9,8 @@ struct Decoder: ~Copyable {
     + "ac3,eac3,wmav1,wmav2,wmapro,wmalossless,amrnb,amrwb,gsm,gsm_ms,adpcm_ms,adpcm_ima_wav,"
     + "pcm_alaw,pcm_mulaw,pcm_u8,pcm_s8,pcm_s16le,pcm_s16be,pcm_s24le,pcm_s24be,pcm_s32le,pcm_s32be,"
     + "pcm_f32le,pcm_f32be,pcm_f64le,pcm_f64be,pcm_dvd,pcm_bluray"
-  /// Samples that one frame may have, refused before memory is taken for it: a kilobyte of ALAC can say that it has 16
-  /// million. TTA has the longest, of a second. libav counts the samples of all channels.
+  /// Samples that one frame may have, refused before memory is taken for it: a kilobyte of ALAC can say that it has
+  /// 16 million. TTA has the longest, of a second. libav counts the samples of all channels.
   static func maximumFrameSampleCount(rate: Int32, channelCount: Int32) -> Int {
     max(1 << 16, 2 * Int(rate)) * min(max(1, Int(channelCount)), usualChannelCount)
   }

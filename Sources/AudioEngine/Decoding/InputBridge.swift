@@ -13,8 +13,8 @@ final class InputBridge {
   private var offset: Int64 = 0
   private var tag = LeadingTag()
   private var comments = OggComments()
-  /// What the source is refused for, whatever libav makes of a failed read.
-  private var requestError: ErrorReport?
+  /// Why the source is refused; later reads throw it too, whatever libav makes of the failed one.
+  private var sourceRejection: ErrorReport?
 
   init(input: any MediaInput, watch: ReadWatch) {
     self.input = input
@@ -23,7 +23,7 @@ final class InputBridge {
 
   func read(into destination: UnsafeMutableRawBufferPointer) -> Int32 {
     do throws(ErrorReport) {
-      if let requestError { throw requestError }
+      if let sourceRejection { throw sourceRejection }
       try watch.beginRead()
       let room = watch.isOpening ? min(destination.count, ReadWatch.openingPieceByteCount) : destination.count
       let piece = UnsafeMutableRawBufferPointer(rebasing: destination[..<room])
@@ -45,7 +45,7 @@ final class InputBridge {
     do throws(ErrorReport) {
       try comments.pass(bytes, at: offset)
     } catch {
-      requestError = error
+      sourceRejection = error
       throw error
     }
   }

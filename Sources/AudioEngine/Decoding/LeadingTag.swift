@@ -1,5 +1,6 @@
-/// What stands before a source's sound, where libav's time grows with the square of what is in it: an ID3v2 tag's frames,
-/// the comments of a FLAC file. What is too rich is given to libav as padding, and the sound behind it stays where it is.
+/// What stands before a source's sound, where libav's time grows with the square of what is in it: an ID3v2 tag's
+/// frames, the comments of a FLAC file. What is too rich is given to libav as padding, and the sound behind it stays
+/// where it is.
 package struct LeadingTag {
   private static let tagHeaderByteCount = 10
   private static let flacHeaderByteCount: Int64 = 4
@@ -7,8 +8,8 @@ package struct LeadingTag {
   /// which libav reads in half a second without asking us.
   package static let maximumCommentByteCount = 128 << 10
 
-  /// Private frames of a tag: libav reads thousands only when it has them all, and asks us no more. A shop or a player
-  /// puts in a dozen.
+  /// Private frames of a tag: libav reads thousands only when it has them all, and asks us no more. A shop or a
+  /// player puts in a dozen.
   package static let maximumPrivateFrames = 256
   private static let privateName = Array("PRIV".utf8)
 
@@ -18,8 +19,8 @@ package struct LeadingTag {
   private var privateFrames = 0
   /// The letters of `PRIV` that the bytes before end with.
   private var matched = 0
-  /// Of a FLAC file (RFC 9639, section 8.1): where the next block's header begins; nil behind the last, or where it is
-  /// no FLAC file.
+  /// Of a FLAC file (RFC 9639, section 8.1): where the next block's header begins; nil behind the last, or where it
+  /// is no FLAC file.
   private var blockOffset: Int64?
   private var commentOffsets: [Int64] = []
 
@@ -65,7 +66,8 @@ package struct LeadingTag {
     if privateFrames > Self.maximumPrivateFrames { isCut = true }
   }
 
-  /// Goes from block to block as far as there are bytes. A header that is cut by the end of a piece is the end of that.
+  /// Goes from block to block as far as there are bytes. A header that is cut by the end of a piece is the end of
+  /// that.
   private mutating func findComments(_ bytes: UnsafeRawBufferPointer, at offset: Int64) {
     while let block = blockOffset, block >= offset,
       block + Self.flacHeaderByteCount <= offset + Int64(bytes.count)

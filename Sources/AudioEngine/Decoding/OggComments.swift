@@ -1,7 +1,7 @@
 import WireProtocol
 
-/// How many comments an Ogg file's streams have, found as its first pages pass (RFC 3533, section 6): libav reads a hundred
-/// thousand in one go of a minute, and asks us nothing meanwhile.
+/// How many comments an Ogg file's streams have, found as its first pages pass (RFC 3533, section 6): libav reads a
+/// hundred thousand in one go of a minute, and asks us nothing meanwhile.
 package struct OggComments {
   /// Read in a fifth of a second; a song has a dozen.
   package static let maximumCount = 10_000

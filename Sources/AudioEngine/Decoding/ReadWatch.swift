@@ -16,8 +16,8 @@ final class ReadWatch {
 
   /// Of memory, what libav may take to open a source.
   static let openingMemoryByteCount = 256 << 20
-  /// Of memory, what the indexes of all open sources may take, apart from those that take as little as an hour's file:
-  /// a few kilobytes can say that an index has millions of entries.
+  /// Of memory, what the indexes of all open sources may take, apart from those that take as little as an hour's
+  /// file: a few kilobytes can say that an index has millions of entries.
   static let allIndexByteCount = 256 << 20
   static let usualIndexByteCount = 4 << 20
   private static let allKept = Atomic<Int>(0)

@@ -70,9 +70,9 @@ struct Resampler: ~Copyable {
     swr_free(&context)
   }
 
-  /// How many samples a moment lies after the last one at which a sample of the source and one of 48 kHz coincide, both
-  /// counted from the source's start: with so many before it, what is converted from there on is the very same as from
-  /// the start. 0 where the moment is not known to the sample.
+  /// How many samples a moment lies after the last one at which a sample of the source and one of 48 kHz coincide,
+  /// both counted from the source's start: with so many before it, what is converted from there on is the very same
+  /// as from the start. 0 where the moment is not known to the sample.
   static func samplesBehindGrid(seconds: Double, rate: Int32) -> Int32 {
     let sample = seconds * Double(rate)
     guard rates.contains(rate), let index = Int64(exactly: sample.rounded()),

@@ -38,7 +38,7 @@ class Refused(PermissionError):
 
 
 class AddressPolicy:
-    """The engine's rules (Sources/AddressPolicy.swift), applied to every connection this process makes.
+    """The engine's rules (Sources/AudioEngine/Inputs/AddressPolicy.swift), applied to every connection this process makes.
 
     An audit hook sees the numeric address that a socket is about to connect to, so that neither a redirect nor a
     name that changes its address gets around it. It cannot be taken away again.

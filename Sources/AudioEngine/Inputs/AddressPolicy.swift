@@ -3,7 +3,7 @@ import WireProtocol
 
 /// Which addresses a stranger's URL may lead to: public ones, and networks that the operator allows.
 ///
-/// Playing a URL is fetching a stranger's address from inside one's own network (design.md, "Safety").
+/// Playing a URL is fetching a stranger's address from inside one's own network (docs/security.md).
 package struct AddressPolicy: Sendable {
   /// Networks allowed by `--allow-network`.
   let allowed: [IPNetwork]
@@ -11,7 +11,8 @@ package struct AddressPolicy: Sendable {
   package static let maximumAddresses = 4
   private let lookUp: @Sendable (String) throws(ErrorReport) -> [IPAddress]
 
-  /// - Parameter lookUp: a name's addresses, in the order they are to be tried; the system's resolver where not given.
+  /// - Parameter lookUp: a name's addresses, in the order they are to be tried; the system's resolver where not
+  ///   given.
   package init(
     allowed: [IPNetwork],
     lookUp: @escaping @Sendable (String) throws(ErrorReport) -> [IPAddress] = AddressPolicy.addresses(of:)
@@ -36,9 +37,9 @@ package struct AddressPolicy: Sendable {
     return address.embedded.map(permits) ?? true
   }
 
-  /// The addresses to connect to for a host, in the order they are to be tried: resolved once, checked, and then pinned
-  /// by the caller, so that a second answer of the name server cannot change them. Families take turns (RFC 8305,
-  /// section 4), so that where one is unreachable the other is tried soon.
+  /// The addresses to connect to for a host, in the order they are to be tried: resolved once, checked, and then
+  /// pinned by the caller, so that a second answer of the name server cannot change them. Families take turns (RFC
+  /// 8305, section 4), so that where one is unreachable the other is tried soon.
   ///
   /// Blocks for as long as the system's resolver does.
   /// - Throws: `source_not_found` for a name without address, `source_forbidden` where no address may be

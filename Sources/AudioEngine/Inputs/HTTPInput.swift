@@ -336,7 +336,7 @@ final class HTTPInput: MediaInput {
   }
 
   private static let changed = ErrorReport(
-    .sourceCorrupt, "the source became another while it was read", hint: "play it again", stage: .connect)
+    .sourceCorrupt, "the source changed while it was being read", hint: "play it again", stage: .connect)
 
   private static func wrongPart(_ head: HTTPTransfer.Head, _ offset: Int64) -> ErrorReport {
     let said = head.headers.first(name: "content-range").map { " (\($0.prefix(80)))" } ?? ""

@@ -8,8 +8,8 @@ import WireProtocol
 /// One GET whose body is handed from AsyncHTTPClient to a worker thread through a bounded buffer.
 ///
 /// The worker blocks in `head` and `read`; the client reads no further while the buffer is full. What has arrived is
-/// taken on the connection's own event loop: whatever waits for a turn elsewhere, AsyncHTTPClient throws away when the
-/// connection breaks.
+/// taken on the connection's own event loop: whatever waits for a turn elsewhere, AsyncHTTPClient throws away when
+/// the connection breaks.
 final class HTTPTransfer: HTTPClientResponseDelegate, Sendable {
   struct Head: Sendable {
     var status: Int

@@ -24,7 +24,7 @@ enum AudioEngineProcess {
 struct AudioEngineCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "AudioEngine",
-    abstract: "Antiphon's sound: finds, decodes and paces every session's audio.",
+    abstract: "Antiphon's audio engine: opens, decodes and paces the audio of every session.",
     usage: """
       AudioEngine [run] [settings]     which 'AudioEngine run --help' lists
       AudioEngine make-samples <folder>
@@ -55,22 +55,23 @@ extension AudioEngineCommand {
     @Option(help: "The folder below which files may be played, as media:folder/song.flac.")
     var mediaRoot: String?
 
-    @Option(help: "A network that web sources may lead to though it is not public, as CIDR. Repeatable.")
+    @Option(help: "A non-public network (CIDR) that web sources may connect to. Repeatable.")
     var allowNetwork: [IPNetwork] = []
 
-    @Option(help: "Worker threads: productions at once, 1 to 1000.")
+    @Option(
+      help: "Worker slots: productions that run at once, 1 to 1000. Waiting for the network takes none.")
     var maxWorkers = Self.standard.maximumWorkers
 
     @Option(help: "Sessions at once, 1 or more.")
     var maxSessions = Self.standard.maximumSessions
 
-    @Option(help: "Seconds that a web source may keep the engine waiting, 1 to 300.")
+    @Option(help: "Timeout of a web source (connect, response, each read) in seconds, 1 to 300.")
     var sourceTimeoutSeconds = Self.standard.sourceTimeoutSeconds
 
-    @Option(help: "Bytes that one web source may have.")
+    @Option(help: "Largest web source, in bytes.")
     var maxSourceBytes = Self.standard.maximumSourceByteCount
 
-    @Option(help: "Bytes a second that one web source is read with, 16384 or more.")
+    @Option(help: "Download rate limit of one web source in bytes per second, 16384 or more.")
     var maxSourceBytesPerSecond = Self.standard.maximumSourceBytesPerSecond
 
     @Option(help: "Bytes of produced audio kept in memory, 0 or more.")
@@ -82,13 +83,13 @@ extension AudioEngineCommand {
     @Option(help: "A folder whose yt-dlp plugins are loaded, which run with the engine's rights. Repeatable.")
     var ytDlpPlugins: [String] = []
 
-    @Option(help: "yt-dlp's search that free text is looked for with: ytsearch, scsearch or a plugin's.")
+    @Option(help: "yt-dlp search prefix for free-text queries: ytsearch, scsearch, or one from a plugin.")
     var searchPrefix = Self.standard.searchPrefix
 
     @Option(help: "Seconds that finding a page's stream may take, 1 to 300.")
     var extractionTimeoutSeconds = Self.standard.extraction.jobSeconds
 
-    @Option(help: "Seconds that what came from the web is played again without another look, 0 or more.")
+    @Option(help: "Seconds that a cached web track is played without revalidation, 0 or more.")
     var webCacheSeconds = Self.standard.webCacheSeconds
 
     @Option(help: "A folder in which complete tracks are kept for the next start; none where not given.")

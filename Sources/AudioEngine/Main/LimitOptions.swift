@@ -12,13 +12,13 @@ struct LimitOptions: ParsableArguments {
   @Option(help: "The Opus encoder's complexity, 0 (least CPU) to 10 (best).")
   var complexity = Self.standard.encoding.complexity
 
-  @Flag(inversion: .prefixedNo, help: "Give each packet what its sound needs, not all the same.")
+  @Flag(inversion: .prefixedNo, help: "Variable bit rate.")
   var vbr = Self.standard.encoding.isVariableRate
 
   @Option(help: "Tracks that may wait for a worker, 0 to 100000.")
   var maxQueuedJobs = Self.standard.maximumQueuedJobs
 
-  @Option(help: "The kernel's buffers of a router's connection in bytes, 4096 to 16777216.")
+  @Option(help: "Socket buffers (SO_SNDBUF, SO_RCVBUF) per router connection in bytes, 4096 to 16777216.")
   var socketBufferBytes = Self.standard.socketBufferByteCount
 
   @Option(help: "How far a track is read ahead where the cache has no room, 1000 to 600000 ms.")

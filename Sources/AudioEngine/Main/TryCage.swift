@@ -1,11 +1,12 @@
 import ArgumentParser
 import AudioEngineCore
 
-/// Shows what the cage of the decoder processes holds (docs/decisions/0028-decoder-processes.md). For the tests, and for
-/// who wants to know it of a machine: `AudioEngine try-cage`.
+/// Shows what the cage of the decoder processes holds (docs/decisions/0028-decoder-processes.md). For the tests, and
+/// for who wants to know it of a machine: `AudioEngine try-cage`.
 struct TryCage: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "try-cage", abstract: "Try what a decoder process may do.", shouldDisplay: false)
+    commandName: "try-cage", abstract: "Probe what the decoder sandbox allows on this machine.",
+    shouldDisplay: false)
 
   @Option(help: "Enter only these parts, with commas between; none for an empty text.")
   var parts = DecoderCage.Part.allCases.map(\.rawValue).joined(separator: ",")

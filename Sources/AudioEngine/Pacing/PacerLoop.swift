@@ -1,7 +1,8 @@
 import Glibc
 import ServiceSupport
 
-/// What the pacer's thread does: it brings messages and the time to the director, sends what comes of them, and waits.
+/// What the pacer's thread does: it brings messages and the time to the director, sends what comes of them, and
+/// waits.
 ///
 /// Made on that thread and never seen by another.
 struct PacerLoop: ~Copyable {

@@ -1,7 +1,8 @@
 import ServiceSupport
 import WireProtocol
 
-/// Fills timelines: opens the source, demuxes, decodes or passes through, encodes, appends.
+/// Fills timelines: opens the source, lets a decoder process demux and transcode (or pass through) it, appends the
+/// packets.
 package struct Producer: Sendable {
   /// Of a worker that is two seconds ahead: the pacer, the endpoints and other programs go first. One that is
   /// not would pass its lateness on to its listeners.
@@ -283,7 +284,7 @@ package struct Producer: Sendable {
   static func behindEnd(_ position: Int, _ duration: Int?) -> ErrorReport {
     let end = duration.map { " at \($0) ms" } ?? ""
     return ErrorReport(
-      .invalidCommand, "the position \(position) ms lies behind the end\(end)",
+      .invalidCommand, "the position \(position) ms is past the end\(end)",
       hint: "ask for an earlier one",
       stage: .probe)
   }

@@ -87,7 +87,7 @@ package struct Rendering: Sendable {
   func piece(from offset: Int) throws(ErrorReport) -> RenderedPiece {
     guard (0..<bytes.count).contains(offset) else {
       throw ErrorReport(
-        .invalidCommand, "the offset \(offset) lies behind the rendering's \(bytes.count) bytes",
+        .invalidCommand, "the offset \(offset) is past the rendering's \(bytes.count) bytes",
         hint: "ask for an earlier one", stage: .command)
     }
     let end = min(bytes.count, offset + WireLimits.maximumRenderedPieceByteCount)

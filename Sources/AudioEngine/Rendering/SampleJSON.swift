@@ -6,8 +6,8 @@ import WireProtocol
   import Foundation
 #endif
 
-/// Samples in the first form of the streaming server's `audio_buffer` (seed `streaming-server-architecture.md`): an
-/// object of `numberOfChannels`, `length`, `sampleRate`, `duration` and `channels`.
+/// Samples as JSON, the event stream's original `audio_buffer` (docs/decisions/0030): an object of `numberOfChannels`,
+/// `length`, `sampleRate`, `duration` and `channels`.
 package enum SampleJSON {
   /// "-0.123456,"
   private static let longestNumber = 10

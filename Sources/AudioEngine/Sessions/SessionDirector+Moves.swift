@@ -19,11 +19,11 @@ extension SessionDirector {
       !track.isDurationEstimated
     {
       throw ErrorReport(
-        .invalidCommand, "seek: \(position) ms lies behind the end at \(duration) ms", stage: .command)
+        .invalidCommand, "seek: \(position) ms is past the end at \(duration) ms", stage: .command)
     }
     if let end = session.request.endMilliseconds, position >= end {
       throw ErrorReport(
-        .invalidCommand, "seek: \(position) ms lies behind end_ms, \(end) ms", stage: .command)
+        .invalidCommand, "seek: \(position) ms is past end_ms, \(end) ms", stage: .command)
     }
     deferVolume(session)
     supersedeMove(session)

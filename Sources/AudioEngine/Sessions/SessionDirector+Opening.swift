@@ -57,18 +57,21 @@ extension SessionDirector {
 
   func timelineChanged(_ timeline: Timeline, now: UInt64) {
     for id in expecting[ObjectIdentifier(timeline)] ?? [] {
-      guard let session = sessions[id] else { continue }
-      if session.lease.timeline === timeline { advanceOpening(session, now: now) }
-      if session.pendingMove?.lease?.timeline === timeline { advanceMove(session, now: now) }
-      if session.next?.play.lease.timeline === timeline { advanceNext(session, now: now) }
+      // Looked up each time: where the timeline has failed, the session may be over, and all that waited answered.
+      if let session = sessions[id], session.lease.timeline === timeline { advanceOpening(session, now: now) }
+      if let session = sessions[id], session.pendingMove?.lease?.timeline === timeline {
+        advanceMove(session, now: now)
+      }
+      if let session = sessions[id], session.next?.play.lease.timeline === timeline {
+        advanceNext(session, now: now)
+      }
     }
   }
 
   /// A session waits for what becomes of a timeline: of many sessions, the few that do are found by it.
   func expect(_ lease: TimelineLease, _ id: SessionID) {
-    let timeline = lease.timeline
-    guard timeline.phase == .opening || timeline.phase == .producing else { return }
-    expecting[ObjectIdentifier(timeline), default: []].insert(id)
+    // Also of one that is complete: the message that says so may not have come yet.
+    expecting[ObjectIdentifier(lease.timeline), default: []].insert(id)
   }
 
   /// Forgets those that no longer wait.

@@ -10,8 +10,8 @@ package enum SessionChange: Sendable {
   case ended(EngineEvent.EndReason, Diagnosis.Sent)
 }
 
-/// A line for each session's beginning and end. Past as many in a minute as nobody reads, those that follow are one line
-/// with their number: sessions that come and go in a flood do not fill the disk.
+/// A line for each session's beginning and end. Past as many in a minute as nobody reads, those that follow are one
+/// line with their number: sessions that come and go in a flood do not fill the disk.
 package final class SessionLog: Sendable {
   private struct State {
     var count = 0
@@ -45,7 +45,7 @@ package final class SessionLog: Sendable {
       defer { state = State() }
       return state.heldBack
     }
-    if heldBack > 0 { logger.info("sessions began and ended \(heldBack) times more") }
+    if heldBack > 0 { logger.info("\(heldBack) more session starts and ends not logged") }
   }
 }
 
@@ -54,7 +54,7 @@ extension SessionChange {
     switch self {
     case .began(let url): return "begins \(Self.withoutKeys(url))"
     case .ended(let reason, let sent):
-      let what = reason == .replaced ? "stopping what plays for another track" : "ended (\(reason.rawValue))"
+      let what = reason == .replaced ? "replaced by another track" : "ended (\(reason.rawValue))"
       return "\(what): \(sent.packets) packets, \(sent.bytes) bytes"
     }
   }

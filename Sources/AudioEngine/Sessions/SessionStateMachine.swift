@@ -1,6 +1,6 @@
 import WireProtocol
 
-/// The seed's states of one session and what may follow what. Pure: it decides, the pacer acts.
+/// The states of one session and the transitions between them. Pure: it decides, the `SessionDirector` acts.
 ///
 /// ```
 /// Extracting → Streaming ⇄ Paused → (gone)        Extracting → (gone)
@@ -29,12 +29,12 @@ package struct SessionStateMachine: Equatable {
 
   /// What `pause` needs: there is sound to be paused.
   package func requireStreaming() throws(ErrorReport) {
-    guard state == .streaming else { throw requestError("pause", "is not streaming") }
+    guard state == .streaming else { throw invalidState("pause", "is not streaming") }
   }
 
   /// What `resume` needs.
   package func requirePaused() throws(ErrorReport) {
-    guard state == .paused else { throw requestError("resume", "is not paused") }
+    guard state == .paused else { throw invalidState("resume", "is not paused") }
   }
 
   package mutating func pause() { state = .paused }
@@ -42,7 +42,7 @@ package struct SessionStateMachine: Equatable {
 
   /// Seek and volume need a place on a timeline.
   package func requirePlace(for command: String) throws(ErrorReport) {
-    if case .extracting = state { throw requestError(command, "is still being opened") }
+    if case .extracting = state { throw invalidState(command, "is still being opened") }
   }
 
   var visible: SessionSnapshot.State {
@@ -53,7 +53,7 @@ package struct SessionStateMachine: Equatable {
     }
   }
 
-  private func requestError(_ command: String, _ why: String) -> ErrorReport {
+  private func invalidState(_ command: String, _ why: String) -> ErrorReport {
     ErrorReport(
       .invalidState, "\(command): the session \(why)", hint: "ask for status to see its state",
       stage: .command)

@@ -59,7 +59,7 @@ package struct ScoreRenderer: ~Copyable {
   /// - Parameter gain: linear, 0 to 10, before the limiter.
   package mutating func setGain(_ gain: Float) { self.gain.set(gain) }
 
-  /// Appends `frameCount` samples of left and right by turns, each −1 to 1.
+  /// Appends `frameCount` interleaved stereo frames, −1 to 1.
   package mutating func render(_ frameCount: Int, into buffer: inout [Float]) {
     let end = position + frameCount
     while position < end {

@@ -39,9 +39,9 @@ package final class Timeline: Production {
 
   /// How far production is.
   package enum Phase: UInt8, Sendable {
-    /// Nothing is produced yet.
+    /// Fewer than `packetsBeforeReady` packets are published.
     case opening
-    /// At least one packet is published, and more come.
+    /// Ready: at least `packetsBeforeReady` packets, and more to come.
     case producing
     /// Every packet is published.
     case complete
@@ -169,7 +169,7 @@ extension Timeline {
   /// The source is open.
   package func becomeOpen(_ identity: SourceIdentity) { details.withLock { $0.identity = identity } }
 
-  /// The track was opened and its first packet is published.
+  /// The track is open and its first packets are published.
   package func becomeReady(_ track: TrackDetails) {
     details.withLock { $0.track = track }
     phaseValue.store(Phase.producing.rawValue, ordering: .releasing)

@@ -72,14 +72,8 @@ package final class TimelineStore: Sendable {
       return (timeline, true)
     }
     let lease = TimelineLease(timeline: timeline, store: self)
-    if isNew {
-      do {
-        try produce(timeline, self)
-      } catch {
-        // The lease goes with this scope, and with it the timeline that nobody fills.
-        throw error
-      }
-    }
+    // Where it throws, the lease goes with this scope, and with it the timeline that nobody fills.
+    if isNew { try produce(timeline, self) }
     return lease
   }
 

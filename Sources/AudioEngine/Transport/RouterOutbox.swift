@@ -15,7 +15,7 @@ package struct RouterOutbox {
       case answer
       case aside
       /// Takes the place of an answer.
-      case requestError
+      case overflowAnswer
       /// Says how many packets of its session are missing here.
       case dropped(count: Int)
     }
@@ -47,8 +47,8 @@ package struct RouterOutbox {
   /// Of answers in order, and again of asides: some sixty of the longest listings, which is more than a router asks
   /// for at once that reads what it gets.
   package static let answerByteLimit = 4 << 20
-  /// Of some 300 bytes each, so that they take less than the answers in whose place they are.
-  package static let requestErrorCountLimit = 10_000
+  /// Overflow answers have some 300 bytes each, less than the answers that they replace.
+  package static let overflowAnswerCountLimit = 10_000
   /// Answers that wait before no further commands are read: a full socket more, so that the audio behind them is not
   /// kept for long.
   private static let patientAnswerByteCount = WireLimits.socketBufferByteCount
@@ -57,7 +57,8 @@ package struct RouterOutbox {
   private static let dropIntervalNanoseconds: UInt64 = 100_000_000
   /// Bytes offered to the socket in one call.
   private static let chunkByteCount = 64 * 1024
-  private static let requestError = AnswerLine(
+  /// The `overloaded` error that is sent in place of an answer that does not fit.
+  private static let overflowAnswer = AnswerLine(
     EngineEvent(
       .error(
         ErrorReport(
@@ -77,7 +78,7 @@ package struct RouterOutbox {
   private var eventByteCount = 0
   private var answerByteCount = 0
   private var asideByteCount = 0
-  private var requestErrorCount = 0
+  private var overflowAnswerCount = 0
   private var queuedByteCount = 0
   private var nextDropNanoseconds: UInt64 = 0
   /// Packets dropped since the last call of `takeDroppedCount`.
@@ -93,7 +94,7 @@ package struct RouterOutbox {
 
   /// Whether the router is to read its answers before it is listened to again.
   package var isBehind: Bool {
-    answerByteCount > Self.patientAnswerByteCount || requestErrorCount > Self.patientErrorCount
+    answerByteCount > Self.patientAnswerByteCount || overflowAnswerCount > Self.patientErrorCount
   }
 
   package mutating func takeDroppedCount() -> Int {
@@ -161,14 +162,14 @@ package struct RouterOutbox {
   }
 
   private mutating func refuse(_ message: MessageBatch.Message, _ now: UInt64) {
-    guard requestErrorCount < Self.requestErrorCountLimit else {
+    guard overflowAnswerCount < Self.overflowAnswerCountLimit else {
       lostAnswerCount += 1
       return
     }
     var bytes: [UInt8] = []
-    Self.requestError.write(to: &bytes, sessionID: message.sessionID, requestID: message.requestID)
+    Self.overflowAnswer.write(to: &bytes, sessionID: message.sessionID, requestID: message.requestID)
     enqueue(
-      Pending(kind: .requestError, sessionID: message.sessionID, bytes: bytes, enqueuedNanoseconds: now))
+      Pending(kind: .overflowAnswer, sessionID: message.sessionID, bytes: bytes, enqueuedNanoseconds: now))
   }
 
   private mutating func enqueue(_ message: Pending) {
@@ -191,7 +192,7 @@ package struct RouterOutbox {
     case .event, .dropped: eventByteCount += length
     case .answer: answerByteCount += length
     case .aside: asideByteCount += length
-    case .requestError: requestErrorCount += sign
+    case .overflowAnswer: overflowAnswerCount += sign
     }
   }
 
@@ -202,6 +203,9 @@ package struct RouterOutbox {
     let cutoff = now > Self.audioLimitNanoseconds ? now - Self.audioLimitNanoseconds : 0
     let old = queue
     queue = []
+    // What was dropped last stands behind all that waits of its session.
+    let last = dropped
+    dropped = [:]
     for message in old {
       count(message, by: -1)
       switch (message.kind, message.sessionID) {
@@ -213,6 +217,7 @@ package struct RouterOutbox {
       default: enqueue(message)
       }
     }
+    dropped.merge(last, uniquingKeysWith: +)
   }
 
   /// Puts the next messages together.

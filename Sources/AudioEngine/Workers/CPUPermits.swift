@@ -179,8 +179,8 @@ extension CPUPermits.State {
     return (waiter.production.bufferedAhead, isOpening ? turns.last(waiter.production.client) : 0)
   }
 
-  /// What is opened gets its answer, be it that there is no room, however many run dry meanwhile: a turn a second for
-  /// each client, so that a hundred openings of one do not make others run dry.
+  /// An opening gets a permit after at most a second, even if only to be refused, however many timelines are near
+  /// underrun: one per second for each client, so that a hundred openings of one do not make others run dry.
   private mutating func longestWaitingOpening(_ now: UInt64) -> Int? {
     let patience = CPUPermits.longestOpeningNanoseconds
     promotions = promotions.filter { now < $0.value + patience }

@@ -23,7 +23,7 @@ final class HeldPermit {
   /// Whether the production is wanted no more.
   func isCancelled() -> Bool { production.isCancelled }
 
-  /// Whether nothing has been produced yet, so that someone waits for the opening.
+  /// Whether the track is not ready yet, so that someone waits for it.
   var isOpening: Bool { production.isOpening }
 
   /// Whether the production has no end.
@@ -54,14 +54,14 @@ final class HeldPermit {
     permits.release(by: production)
   }
 
-  /// After a turn: the next that waits has it, be it for the CPU or for a slot. `acquire` follows.
+  /// Ends a time slice: gives permit and slot to whoever waits for either. Call `acquire` next.
   func endTurn() {
     release()
     slot.share()
   }
 
-  /// Lets others have a turn where one has lasted its time and made no packet yet: what makes packets is asked between
-  /// them, and would wait twice.
+  /// Lets others have a turn where one has lasted its time and made no packet yet: what makes packets is asked
+  /// between them, and would wait twice.
   func share() {
     guard let since = heldNanoseconds, isOpening, permits.isWanted,
       MonotonicClock.nowNanoseconds >= since + TimeSlice.longestNanoseconds

@@ -4,7 +4,7 @@ import WireProtocol
 package protocol Production: AnyObject, Sendable {
   /// Who asked for it first: its share of the workers and the CPU goes by them. Nil for one without a name.
   var client: String? { get }
-  /// Nothing has been produced yet, so that someone waits for the opening.
+  /// The track is not ready yet, so that someone waits for it.
   var isOpening: Bool { get }
   /// How soon its listeners hear nothing.
   var packetsAhead: Int { get }

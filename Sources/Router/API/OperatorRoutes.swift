@@ -108,7 +108,7 @@ private struct HealthReport: Encodable, Sendable {
     try fields.encode(sessions, forKey: .sessions)
     try fields.encode(listeners, forKey: .listeners)
     try fields.encode(uptimeSeconds, forKey: .uptimeSeconds)
-    // The seed's own names.
+    // The names of the original plan (docs/decisions/0030).
     try fields.encode(uptimeSeconds, forKey: .uptime)
     try fields.encode(ProcFile.residentByteCount, forKey: .memoryUsage)
     try streaming.encode(to: encoder)

@@ -47,7 +47,7 @@ enum RouterMetrics {
       name("connections_waiting"), "Connections that wait unread for a place of their address",
       [([:], plane.connectionPlaces.waitingCount)])
     text.gauge(
-      name("clients"), "Clients that have a part of some limit", [([:], plane.budgets.clientCount)])
+      name("clients"), "Clients with accounted usage", [([:], plane.budgets.clientCount)])
     text.gauge(
       name("client_commands_in_flight"), "Commands of clients without an answer yet, as tokens",
       [([:], plane.budgets.commandsInFlight)])
@@ -75,9 +75,10 @@ enum RouterMetrics {
     text.counter(name("dropped_frames_total"), "Audio that slow listeners lost", statistics.droppedFrames)
     text.counter(
       name("slow_listeners_closed_total"), "Closed with 1013", statistics.slowListenersClosed)
-    text.counter(name("engine_connections_total"), "Hellos of engines", statistics.engineConnections)
     text.counter(
-      name("engine_deaths_total"), "Engines that were gone without a goodbye", statistics.engineDeaths)
+      name("engine_connections_total"), "Connections established to the engine", statistics.engineConnections)
+    text.counter(
+      name("engine_deaths_total"), "Engine connections lost without an orderly stop", statistics.engineDeaths)
     text.gauge(
       name("sources_refused"), "Addresses that are refused, since the engine has died of them",
       [([:], plane.crashes.refusedCount(now: DataPlane.nowMilliseconds))])

@@ -24,8 +24,8 @@ struct AccessMiddleware: RouterMiddleware {
     return try await next(request, context)
   }
 
-  /// One request's worth of the client's budget. Anyone who comes through the same proxy does not pay for it: the address
-  /// gets back what was taken before the token was known.
+  /// One request's worth of the client's budget. Anyone who comes through the same proxy does not pay for it: the
+  /// address gets back what was taken before the token was known.
   private func waitForTokens(_ context: Context) async throws {
     let grant = context.grant
     let address = context.channel.remoteAddress?.ipAddress

@@ -27,7 +27,7 @@ package struct TokenCommand: AsyncParsableCommand {
       transform: Self.seconds)
     var expires: Int64
 
-    @Option(help: "Whose it is, for people to read.")
+    @Option(help: "Subject (sub): the client that the token identifies; limits are counted per subject.")
     var subject: String?
 
     @Option(

@@ -2,8 +2,8 @@ import ServiceSupport
 import WireProtocol
 
 /// What a command means, so that a repetition can be told from another command: a hash of JSON with sorted keys and
-/// without the client's names for it. A new field is encoded only where it says something, so that commands without it
-/// keep their fingerprint; else `version` is raised.
+/// without the client's names for it. A new field is encoded only where it says something, so that commands without
+/// it keep their fingerprint; else `version` is raised.
 package struct Fingerprint: Encodable {
   /// Raised where equal commands would get another fingerprint than before.
   private static let version = "1"
@@ -34,8 +34,8 @@ package struct Fingerprint: Encodable {
     return "\(version):\(ContentHash.hexadecimal(JSON.encode(meaning)))"
   }
 
-  /// Whether two commands are one. Fingerprints of different versions cannot be told apart, and a key is chosen anew for
-  /// each intent: there the key alone decides.
+  /// Whether two commands are one. Fingerprints of different versions cannot be told apart, and a key is chosen anew
+  /// for each intent: there the key alone decides.
   package static func areEqual(_ one: String, _ other: String) -> Bool {
     one == other || scheme(one) != scheme(other)
   }

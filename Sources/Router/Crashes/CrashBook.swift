@@ -2,8 +2,8 @@
 /// (`docs/decisions/0027-poisoned-tracks.md`). A value without a clock: `now` is monotonic, in milliseconds.
 ///
 /// A death makes suspects of the addresses that were being opened. They are tried one at a time, and only the one
-/// on trial is counted when the engine dies again. So a track that was opened beside a poisoned one waits a moment and
-/// is never refused.
+/// on trial is counted when the engine dies again. So a track that was opened beside a poisoned one waits a moment
+/// and is never refused.
 package struct CrashBook: Sendable {
   package enum Verdict: Sendable, Equatable {
     case send

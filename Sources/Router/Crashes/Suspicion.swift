@@ -1,4 +1,4 @@
-/// How much speaks for it that the engine dies of an address.
+/// Evidence that an address crashes the engine.
 struct Suspicion: Sendable, Equatable {
   /// The weight of a death that one address alone explains.
   static let death = 2

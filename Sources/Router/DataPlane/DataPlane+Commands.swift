@@ -24,7 +24,7 @@ extension DataPlane {
     }
   }
 
-  /// Does what is asked. The requesterID is answered now or when the engine has answered.
+  /// Carries out a command. The requester is answered now, or when the engine has answered.
   func perform(_ command: ClientCommand, for requester: Requester) throws(RequestError) {
     switch command.action {
     case .ping(let t): requester.answer(.pong(t))

@@ -64,7 +64,7 @@ extension DataPlane {
 
   /// Lets a play that is held go, since another has taken its place.
   func release(_ id: SessionID) {
-    guard let held = heldPlays.removeValue(forKey: id), held.play.entry != nil else { return }
+    guard let held = heldPlays.removeValue(forKey: id) else { return }
     takeRequester(held.requesterID).refuse(.overtaken, sessionID: id)
   }
 
@@ -129,6 +129,7 @@ extension DataPlane {
         let session = try store.session(id, for: requester.client, limitFactor: requester.limitFactor)
         // What is deferred by now may be another.
         guard held.play.entry != nil || session.playback.plan.deferredPlay?.tag == request.tag else {
+          takeRequester(held.requesterID).refuse(.overtaken, sessionID: id)
           continue
         }
         if requester.client != .router { try state.prepare(session, for: requester.client) }
@@ -179,9 +180,9 @@ extension DataPlane {
     for address in blamed.prefix(CrashLimits.maximumLoggedAddresses) {
       if case .refuse = crashes.verdict(address, now: Self.nowMilliseconds) {
         logger.error(
-          "the engine has died of \(address): it is refused for \(CrashLimits.refusedMilliseconds / 1_000) s")
+          "the engine crashed on \(address): refused for \(CrashLimits.refusedMilliseconds / 1_000) s")
       } else {
-        logger.warning("the engine may have died of \(address): it is tried by itself")
+        logger.warning("the engine may have crashed on \(address): retrying it in isolation")
       }
     }
     saveCrashes()

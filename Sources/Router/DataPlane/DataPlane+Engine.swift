@@ -7,18 +7,16 @@ extension DataPlane: EngineLinkDelegate {
   func engineConnected(_ hello: Hello) {
     let isSameEngine = hello.startedAtMilliseconds == engineStartedAtMilliseconds
     if engineStartedAtMilliseconds != nil { engineIsBack(isSame: isSameEngine) }
-    engineStartedAtMilliseconds = hello.startedAtMilliseconds
-    state.saveEngine(startedAtMilliseconds: hello.startedAtMilliseconds)
-    unconfirmed = Set(store.sessions.values.filter(\.playback.needsReconciliation).map(\.id))
+    unconfirmed = Set(store.sessions.values.filter { !$0.isAtRest }.map(\.id))
     announceEngine()
     for snapshot in hello.sessions { adopt(snapshot) }
     // Where hello is not full it names every session.
     guard hello.sessions.count >= WireLimits.maximumHelloSessions else {
-      return resumeUnconfirmed(isSameEngine: isSameEngine)
+      return resumeUnconfirmed(engineStartedAtMilliseconds: hello.startedAtMilliseconds)
     }
     let wait = TimeAmount.milliseconds(RouterLimits.listingMilliseconds)
     eventLoop.assumeIsolated().scheduleTask(in: wait) { [weak self] in
-      self?.resumeUnconfirmed(isSameEngine: isSameEngine)
+      self?.resumeUnconfirmed(engineStartedAtMilliseconds: hello.startedAtMilliseconds)
     }
   }
 
@@ -26,10 +24,11 @@ extension DataPlane: EngineLinkDelegate {
     unconfirmed = []
     engineIsLost()
     failHeldPlays(unavailable)
-    state.noteEngineWentAway()
-    // What is idle has lost nothing.
-    for session in store.sessions.values where !session.isIdle || session.playback.plan.isStopping {
+    for session in store.sessions.values {
+      let wasAtRest = session.isAtRest
       run(session) { $0.loseEngine($1) }
+      // It has lost nothing.
+      guard !wasAtRest else { continue }
       session.forgetSound()
       state.save(session)
       store.removeIfUnused(session)
@@ -66,7 +65,6 @@ extension DataPlane: EngineLinkDelegate {
   /// Has the queue moved by what the engine has said.
   func follow(_ event: EngineEvent, _ session: RoutedSession) {
     session.usedAt = .now()
-    if event.body.movesQueue { state.note(event, of: session) }
     run(session) { $0.follow(event, &$1) }
   }
 
@@ -80,11 +78,12 @@ extension DataPlane: EngineLinkDelegate {
 
   private var unavailable: ErrorReport {
     ErrorReport(
-      .engineUnavailable, link.status.message ?? "the engine went away", hint: "the Router keeps trying",
+      .engineUnavailable, link.status.message ?? "the connection to the engine was lost",
+      hint: "the Router keeps trying",
       stage: .command)
   }
 
-  /// `extracting` comes on the way to the answer, and is none.
+  /// `extracting` is an intermediate event, not the answer.
   private func answers(_ event: EngineEvent) -> Bool {
     if case .extracting = event.body { false } else { true }
   }
@@ -148,13 +147,18 @@ extension DataPlane: EngineLinkDelegate {
     askForChapters(of: session)
   }
 
-  /// What this engine has not named, it does not play.
-  private func resumeUnconfirmed(isSameEngine: Bool) {
+  /// What this engine has not named, it does not play. It counts as known from here on: until then, what the one
+  /// before it played is only lost.
+  private func resumeUnconfirmed(engineStartedAtMilliseconds started: Int) {
+    let isSameEngine = started == engineStartedAtMilliseconds
+    engineStartedAtMilliseconds = started
     let lost = unconfirmed
     unconfirmed = []
-    for id in lost {
-      guard let session = store.sessions[id] else { continue }
-      run(session) { $0.engineDoesNotPlay(isSameEngine: isSameEngine, &$1) }
+    state.saveEngine(startedAtMilliseconds: started) {
+      for id in lost {
+        guard let session = store.sessions[id] else { continue }
+        run(session) { $0.engineDoesNotPlay(isSameEngine: isSameEngine, &$1) }
+      }
     }
   }
 
@@ -171,14 +175,6 @@ extension EngineEvent.Body {
   fileprivate var changesWhatIsKept: Bool {
     switch self {
     case .extracting, .ready, .playing, .paused, .resumed, .seeked, .ended, .status: true
-    default: false
-    }
-  }
-
-  /// Whether a session's queue may be another after it.
-  fileprivate var movesQueue: Bool {
-    switch self {
-    case .extracting, .ready, .metadata, .ended, .error: true
     default: false
     }
   }

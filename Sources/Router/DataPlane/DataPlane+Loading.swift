@@ -136,12 +136,12 @@ extension DataPlane {
 
   // MARK: What could not be written
 
-  /// Clients' commands could not be written: what the engine has said meanwhile is followed from where the sessions
-  /// were before.
-  func follow(after undos: [SessionUndo]) {
+  /// Clients' commands could not be written: what has happened meanwhile is repeated from where the sessions were
+  /// before.
+  func repeatWhatHappened(after undos: [SessionUndo]) {
     for undo in undos where !undo.session.isForgotten {
-      for event in undo.events { follow(event, undo.session) }
-      run(undo.session) { playback, _ in playback.rearmRetry() }
+      for happening in undo.playback.since { run(undo.session) { $0.repeat(happening, &$1) } }
+      run(undo.session) { $0.resumeAfterUndo(&$1) }
       store.removeIfUnused(undo.session)
     }
   }

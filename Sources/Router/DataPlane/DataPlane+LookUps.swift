@@ -24,7 +24,7 @@ extension DataPlane {
 
   /// Asks the engine, now or when others of the client's are answered.
   ///
-  /// - Parameter answered: called once, be it with an error.
+  /// - Parameter answered: called once, with the answer or an error.
   func lookUp(
     _ kind: ClientLookUps.Kind, _ action: EngineCommand.Action, for requester: Requester,
     _ answered: @escaping (EngineEvent) -> Void

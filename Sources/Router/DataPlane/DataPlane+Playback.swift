@@ -55,7 +55,7 @@ extension DataPlane {
     case .releaseHeld: release(session.id)
     case .playBegan(let tag): noteBegun(tag)
     case .playEnded(let tag): crashes.ended(tag)
-    case .noteDropped(let tag): state.noteDropped(tag, of: session)
+    case .note(let happening): state.note(happening, of: session)
     case .followed(let body): station.follow(body, session)
     case .logResumption(let request):
       logger.info(
@@ -93,7 +93,6 @@ extension DataPlane {
         .session(session.id, command), for: answering(command, session, requester, isOwn: requesterID == nil))
       _ = takeRequester(requesterID)
       run(session) { playback, _ in playback.sent(command, requestID: requestID) }
-      state.noteSent(command, requestID, of: session)
       if let tag = command.playedTag { crashes.sent(tag) }
     } catch {
       let report = error.report
@@ -109,7 +108,8 @@ extension DataPlane {
     case .prepare(let request):
       let take = { [weak self] (event: EngineEvent) in
         requester.answer(.event(event))
-        guard case .error = event.body else { return }
+        // An engine that is away has not refused it: its return says what has become of it.
+        guard case .error = event.body, self?.link.isEstablished == true else { return }
         self?.run(session) { $0.prepareAnswered(tag: request.tag, isError: true, &$1) }
       }
       return .inside(take, askedBy: requester.webSocket, client: requester.client)
@@ -142,7 +142,7 @@ extension DataPlane {
     let wait = TimeAmount.milliseconds(RouterLimits.retryMilliseconds)
     eventLoop.assumeIsolated().scheduleTask(in: wait) { [weak self, weak session] in
       guard let self, let session, store.sessions[session.id] === session else { return }
-      run(session) { $0.retry($1) }
+      run(session) { $0.retry(&$1) }
     }
   }
 

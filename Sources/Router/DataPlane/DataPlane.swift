@@ -91,7 +91,7 @@ final class DataPlane {
     budgets.onTooMuchWaiting = { [weak self] client in self?.giveUpSlowest(of: client) }
     store.onForget = { [state] session in state.forget(session) }
     store.isUnconfirmed = { [state] id in state.holds(id) }
-    state.onFailure = { [unowned self] undos in follow(after: undos) }
+    state.onFailure = { [unowned self] undos in repeatWhatHappened(after: undos) }
     state.onWritten = { [store] sessions in for session in sessions { store.removeIfUnused(session) } }
   }
 

@@ -2,8 +2,8 @@ import WireProtocol
 
 /// The messages that the Router adds to the engine's events (`docs/http-and-websocket.md`).
 
-/// First on every WebSocket, and again when the engine has come back. The field `queue` is added as it was encoded for
-/// all (`TextMessage`).
+/// First on every WebSocket, and again when the engine has come back. The field `queue` is added as it was encoded
+/// for all (`TextMessage`).
 struct SessionMessage: Encodable {
   let type = "session"
   var session: SessionSnapshot

@@ -115,7 +115,8 @@ package struct EventLog: Sendable {
 
   private static func markName(_ source: String) -> String { "polled \(source.lowercased())" }
 
-  /// Events that have not become music, the oldest first. What cannot be read is put aside, so that it is in nobody's way.
+  /// Events that have not become music, the oldest first. What cannot be read is put aside, so that it is in nobody's
+  /// way.
   package func unplayed(limit: Int = RouterLimits.composedPerRead) async throws -> [LoggedEvent] {
     try await store.write { database in
       while true {

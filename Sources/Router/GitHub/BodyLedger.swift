@@ -1,6 +1,6 @@
 /// The bytes of bodies that are being read, by the address that they come from. Where there is no room for more, the
-/// oldest body of the address that holds most gives way: one that is meant is read within moments, and one that is held
-/// is the oldest soon.
+/// oldest body of the address that holds most gives way: one that is meant is read within moments, and one that is
+/// held is the oldest soon.
 package struct BodyLedger: Sendable {
   private struct Body {
     var address: ClientID

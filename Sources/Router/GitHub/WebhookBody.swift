@@ -32,8 +32,8 @@ final class WebhookBodies: Sendable {
 
   /// Reads a body.
   ///
-  /// - Throws: `line_too_long` past the cap, `overloaded` where it gives way to others, `invalid_command` with 408 where
-  ///   it does not come in time.
+  /// - Throws: `line_too_long` past the cap, `overloaded` where it gives way to others, `invalid_command` with 408
+  ///   where it does not come in time.
   func read(
     _ request: Request, from address: ClientID, until deadline: ContinuousClock.Instant
   ) async throws -> Body {

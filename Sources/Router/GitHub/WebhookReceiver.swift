@@ -126,9 +126,9 @@ struct WebhookReceiver: Sendable {
       throw CancellationError()
     } catch {
       logger.error(
-        "a delivery cannot be written down: \(error)", metadata: ["session": "\(event.repositoryID)"])
+        "a delivery could not be saved: \(error)", metadata: ["session": "\(event.repositoryID)"])
       throw RequestError(
-        .overloaded, "the delivery cannot be written down",
+        .overloaded, "the delivery could not be saved",
         hint: "send it again later; the Router's log says why")
     }
   }

@@ -97,7 +97,7 @@ struct WebhookRoutes {
       try? await Task.sleep(until: deadline)
       continuation.finish(
         throwing: RequestError(
-          .overloaded, "the delivery was not written down in \(RouterLimits.webhookAnswerSeconds) s",
+          .overloaded, "the delivery was not saved within \(RouterLimits.webhookAnswerSeconds) s",
           hint: "send it again later"))
     }
     defer { timer.cancel() }

@@ -50,7 +50,8 @@ enum JSON {
 }
 
 /// The version of the JSON that is kept. It is raised when a reader of before would misread what is written now;
-/// `Kept` then decodes each version of before by what it was. New fields are optional or have a default, and need none.
+/// `Kept` then decodes each version of before by what it was. New fields are optional or have a default, and need
+/// none.
 enum KeptVersion {
   static let current = 1
 

@@ -4,7 +4,8 @@ import NIOCore
 /// The connection's answer goes on for as long as somebody listens: it takes up no plain connection's place any more.
 struct ConnectionListens: Sendable {}
 
-/// Has a connection read only while it has a place among the plain ones. Near the front of a pipeline: it works on bytes.
+/// Has a connection read only while it has a place among the plain ones. Near the front of a pipeline: it works on
+/// bytes.
 final class PlainConnectionHandler: ChannelDuplexHandler {
   typealias InboundIn = ByteBuffer
   typealias OutboundIn = ByteBuffer
@@ -64,8 +65,8 @@ final class PlainConnectionHandler: ChannelDuplexHandler {
     context.read()
   }
 
-  /// NIO reads what a client has sent before it went, whether that was asked for or not: megabytes of pipelined requests,
-  /// all in one turn of the loop.
+  /// NIO reads what a client has sent before it went, whether that was asked for or not: megabytes of pipelined
+  /// requests, all in one turn of the loop.
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     guard state != .waiting else { return }
     // A WebSocket turns reading on and off, which asks behind this handler.

@@ -7,9 +7,9 @@ struct WebSocketInput {
   var texts: Deque<ByteBuffer> = []
   /// What was read and is decoded once its client has turns again.
   var undecoded: ByteBuffer?
-  /// Of these.
+  /// Bytes of `texts`, with the overhead of each.
   var textsByteCount = 0
-  /// Of all that waits here, with a message that is not whole yet.
+  /// Bytes of everything that waits here, an incomplete message included.
   var byteCount = 0
   /// What has come since the last frame.
   var unfinishedByteCount = 0

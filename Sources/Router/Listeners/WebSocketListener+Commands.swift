@@ -1,7 +1,8 @@
 import NIOCore
 import NIOWebSocket
 
-/// What a client sends goes as fast as its budgets allow. Past them it waits here, and past that the socket is not read.
+/// What a client sends goes as fast as its budgets allow. Past them it waits here, and past that the socket is not
+/// read.
 extension WebSocketListener {
   /// What it adds to what waits for its client.
   var waitingByteCount: Int { outlet.accountedByteCount + input.byteCount }

@@ -16,8 +16,7 @@ final class WebSocketListener: ChannelInboundHandler, FrameOutletDelegate, Paced
   var client: ClientID { request.grant.client }
   var statistics: RouterStatistics { plane.statistics }
   private var session: RoutedSession?
-  /// Whether it is one of its client's listeners, as it is until its channel is closed: what was written to it is
-  /// there so long.
+  /// Whether it is counted among its client's listeners: until its channel is closed, since its buffers live as long.
   private var isCounted = false
   private(set) var context: ChannelHandlerContext?
   private(set) var isClosing = false

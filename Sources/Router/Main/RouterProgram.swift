@@ -7,7 +7,7 @@ import WireProtocol
 struct RouterProgram: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "Router",
-    abstract: "Antiphon's Router: hears the AudioEngine and serves everyone who listens.",
+    abstract: "Antiphon's Router: distributes the AudioEngine's audio to clients over WebSocket and HTTP.",
     usage: """
       Router [run] [settings]     which 'Router run --help' lists
       Router token <subcommand>

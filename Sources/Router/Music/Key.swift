@@ -1,7 +1,7 @@
 import WireProtocol
 
-/// The note that a repository's music begins from and comes home to: the repository's own forever, since it comes from
-/// its ID alone.
+/// The note that a repository's music begins from and comes home to: the repository's own forever, since it comes
+/// from its ID alone.
 package struct Key: Equatable, Sendable {
   /// Semitones above C.
   package let pitchClass: Int

@@ -1,6 +1,7 @@
 import WireProtocol
 
-/// What an event is to sound like: all that a composer is told, and what listeners are shown. In JSON as it stands here.
+/// What an event is to sound like: all that a composer is told, and what listeners are shown. In JSON as it stands
+/// here.
 package struct MusicalParameters: Codable, Sendable, Equatable {
   package var emotion: Emotion
   /// How much is made of it: 0, an aside, to 1, the event of the week.

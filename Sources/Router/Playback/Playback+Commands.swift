@@ -63,8 +63,8 @@ extension Playback {
 
   /// Sends a command behind a play that waits to be written.
   package mutating func send(_ action: EngineCommand.SessionAction, for requesterID: RequesterID?) {
-    guard isWritingPlay else { return actions.append(.send(action, for: requesterID)) }
     accept(action)
+    guard isWritingPlay else { return actions.append(.send(action, for: requesterID)) }
     actions.append(.write(.command(action), for: requesterID))
   }
 
@@ -80,12 +80,16 @@ extension Playback {
     // A change may also be behind the page that is shown.
     let hasChanged = answer != before || plan.queue.hasChangedRows
     answer.added = added
-    // Before anything is written, so that the answer is written with the change.
+    // Before anything else of it is written: where that fails, all of the change is undone.
     actions.append(.willAnswer(requesterID, .queue(answer)))
-    if case .play(let entry) = action { begin(entry, &context) }
-    prepareNextIfNeeded(&context)
     actions.append(
       .write(.queue(answer: answer, hasChanged: hasChanged, stops: action == .stop), for: requesterID))
+    switch action {
+    case .play(let entry): begin(entry, &context)
+    case .stop: giveUpOwnPlay()
+    case nil: break
+    }
+    prepareNextIfNeeded(&context)
   }
 
   // MARK: Plays
@@ -100,21 +104,22 @@ extension Playback {
     releaseHeld()
     var play = play
     if play.entry == nil {
-      plan.prepared = nil
+      forgetPrepared()
     } else {
-      play.deferredBefore = plan.deferredPlay
+      play.deferredBefore = plan.deferredPlay ?? plan.starting?.ofQueue
     }
     plan.deferredPlay = nil
-    if let overtaken = plan.starting, let tag = overtaken.request.tag, overtaken.requestID != nil,
-      overtaken.entry == nil || play.entry == nil
-    {
-      plan.overtakenTags = plan.overtakenTags.suffix(15) + [tag]
-    }
     // Whatever is to stop, this comes after it.
     plan.isStopping = false
     plan.starting = play
     actions.append(
       .write(.play(play.request, heldAtMilliseconds: play.heldAtMilliseconds), for: requesterID))
+  }
+
+  /// What the queue has left is not to begin any more.
+  private mutating func giveUpOwnPlay() {
+    plan.deferredPlay = nil
+    if plan.starting?.entry == nil { plan.starting = nil }
   }
 
   func request(for entry: QueueEntry, _ context: inout Context) -> PlayRequest {
@@ -129,17 +134,18 @@ extension Playback {
     releaseHeld()
     // Not yet asked for again, so that this engine does not know of it.
     if isLost, plan.starting == nil { return endWithdrawn(context) }
+    plan.isStopping = true
     actions.append(.send(.stop, for: nil))
   }
 
   /// An engine that comes back with what plays is told then that it is not to be heard.
   private mutating func endWithdrawn(_ context: Context) {
-    withdraw(reported.tag)
+    withdraw(reported.tag ?? reported.url)
     actions.append(.report(lostEnd(.stopped, context)))
   }
 
-  mutating func withdraw(_ tag: String?) {
-    if let tag { plan.withdrawnTags = plan.withdrawnTags.suffix(3) + [tag] }
+  mutating func withdraw(_ name: String?) {
+    if let name { plan.withdrawn = plan.withdrawn.suffix(3) + [name] }
   }
 
   mutating func releaseHeld() {
@@ -157,7 +163,10 @@ extension Playback {
     _ context: inout Context
   ) {
     if let failure {
-      if case .stopped(_, let before, let wasLost) = write { (reported, isLost) = (before, wasLost) }
+      // Unless the engine has begun or ended something meanwhile, it waits as before.
+      if case .stopped(_, let before, let wasLost) = write, state == .idle, plan.deferredPlay != nil {
+        (reported, isLost) = (before, wasLost)
+      }
       return actions.append(.refuseUnwritten(requesterID, failure))
     }
     switch write {
@@ -170,7 +179,7 @@ extension Playback {
     case .volume(let status): actions.append(.answer(requesterID, status))
     case .queue(let answer, let hasChanged, let stops):
       // What plays is heard until it is sure that it is to end.
-      if stops, plan.starting == nil, plan.deferredPlay == nil { stop(context) }
+      if stops, isToEnd, plan.deferredPlay == nil { stop(context) }
       actions.append(.answerQueue(requesterID, answer, hasChanged: hasChanged))
     }
   }
@@ -179,16 +188,25 @@ extension Playback {
     _ request: PlayRequest, for requesterID: RequesterID?, _ clearance: Clearance, _ context: inout Context
   ) {
     guard let starting = plan.starting, starting.request.tag == request.tag else {
-      return actions.append(.refuse(requesterID, .overtaken))
+      return refuseOvertaken(request, for: requesterID)
     }
+    // Asked for under the same tag before the engine's loss and after it: the later has been sent already.
+    guard starting.requestID == nil else { return actions.append(.refuse(requesterID, .overtaken)) }
+    let request = starting.request
     switch clearance {
     case .send: actions.append(.send(.play(request), for: requesterID))
     case .wait:
       plan.starting = nil
-      actions.append(.noteDropped(tag: request.tag))
+      actions.append(.note(.dropped(tag: request.tag)))
       hold(starting, for: requesterID, context)
     case .refuse(let report): playNotSent(request, for: requesterID, report, &context)
     }
+  }
+
+  /// Another has taken its place, which may yet be undone.
+  mutating func refuseOvertaken(_ request: PlayRequest, for requesterID: RequesterID?) {
+    actions.append(.note(.dropped(tag: request.tag)))
+    actions.append(.refuse(requesterID, .overtaken))
   }
 
   private mutating func hold(_ play: StartingPlay, for requesterID: RequesterID?, _ context: Context) {
@@ -205,8 +223,14 @@ extension Playback {
 
   /// A command is on its way to the engine.
   package mutating func sent(_ action: EngineCommand.SessionAction, requestID: String) {
-    accept(action)
-    plan.noteSent(action, requestID)
+    actions.append(.note(.sent(action, requestID: requestID)))
+    switch action {
+    case .play(let request) where request.tag == plan.starting?.request.tag:
+      plan.starting?.requestID = requestID
+    case .prepare(let request) where request.tag == plan.prepared?.request.tag:
+      plan.prepared?.requestID = requestID
+    default: break
+    }
   }
 
   private mutating func accept(_ action: EngineCommand.SessionAction) {
@@ -227,7 +251,7 @@ extension Playback {
       return playNotSent(request, for: requesterID, report, &context)
     case .prepare(let request):
       actions.append(.refuse(requesterID, report))
-      actions.append(.noteDropped(tag: request.tag))
+      actions.append(.note(.dropped(tag: request.tag)))
       return prepareAnswered(tag: request.tag, isError: true, &context)
     case .stop:
       plan.isStopping = false
@@ -244,7 +268,7 @@ extension Playback {
     actions.append(.refuse(requesterID, report))
     guard let starting = plan.starting, starting.request.tag == request.tag else { return }
     plan.starting = nil
-    actions.append(.noteDropped(tag: request.tag))
+    actions.append(.note(.dropped(tag: request.tag)))
     if starting.entry != nil { return resume(without: starting, &context) }
     report.code == .sourceCrashesEngine ? refuseCrashing(report, &context) : deferPlay(request)
   }
@@ -255,17 +279,6 @@ extension Playback {
     guard state == .idle || isLost else { return advanceFromRefused(&context) }
     plan.deferredPlay = nil
     actions.append(.report(lostEnd(.loadFailed, context)))
-  }
-}
-
-extension Playback.Plan {
-  /// A play or prepare has been sent.
-  package mutating func noteSent(_ action: EngineCommand.SessionAction, _ requestID: String) {
-    switch action {
-    case .play(let request) where request.tag == starting?.request.tag: starting?.requestID = requestID
-    case .prepare(let request) where request.tag == prepared?.request.tag: prepared?.requestID = requestID
-    default: break
-    }
   }
 }
 

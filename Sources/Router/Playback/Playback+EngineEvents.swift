@@ -98,10 +98,10 @@ extension Playback {
     reported.passthrough = ready.passthrough
   }
 
-  /// Whether what the engine plays is the queue's current entry.
-  private func playsCurrent(_ url: String) -> Bool {
-    guard plan.starting == nil, let current = plan.queue.current else { return false }
-    return reported.tag.map { $0.hasPrefix(current.id + ".") } ?? (current.track.url == url)
+  /// Whether that play is of the queue's current entry.
+  func isCurrent(_ url: String, _ tag: String?) -> Bool {
+    guard let current = plan.queue.current else { return false }
+    return tag.map { $0.hasPrefix(current.id + ".") } ?? (current.track.url == url)
   }
 
   // MARK: What follows
@@ -110,18 +110,25 @@ extension Playback {
   package mutating func resume(_ step: Step, _ context: inout Context) {
     switch step {
     case .follow(let event): follow(event, &context)
-    case .advance(let reason): advance(after: reason, &context)
-    case .move(let snapshot, let origin): move(to: snapshot, origin, &context)
+    // A client may have moved the queue meanwhile.
+    case .advance(let reason, let id): if plan.queue.current?.id == id { advance(after: reason, &context) }
+    case .resumeLost(let isSameEngine): resumeLost(isSameEngine: isSameEngine, &context)
+    case .move(let snapshot, let wasPlaying): move(to: snapshot, wasPlaying: wasPlaying, &context)
     }
   }
 
   package mutating func follow(_ event: EngineEvent, _ context: inout Context) {
     // Needs the current entry alone, which is never on disk only.
-    if case .metadata(let metadata) = event.body { return describeCurrent(metadata) }
+    if case .metadata(let metadata) = event.body {
+      actions.append(.note(.reported(event)))
+      return describeCurrent(metadata)
+    }
     guard isQueueLoaded else { return actions.append(.loadQueue(then: .follow(event))) }
+    actions.append(.note(.reported(event)))
     switch event.body {
-    case .extracting(let url, let tag): began(url, tag, &context)
-    case .ready(let ready) where playsCurrent(ready.url):
+    case .extracting(let url, let tag):
+      if !isOfEarlierPlay(tag, event.requestID) { began(url, tag, &context) }
+    case .ready(let ready) where isCurrent(ready.url, reported.tag):
       plan.queue.describeCurrent { $0.complete(with: ready) }
     case .error(let report): failed(report, requestID: event.requestID, &context)
     case .ended(let reason, _): ended(reason, &context)
@@ -133,7 +140,7 @@ extension Playback {
 
   /// A station's title is what its entry is called while it plays.
   private mutating func describeCurrent(_ metadata: StreamMetadata) {
-    guard let url = reported.url, playsCurrent(url) else { return }
+    guard let url = reported.url, isCurrent(url, reported.tag) else { return }
     plan.queue.describeCurrent { track in
       track.title = metadata.title ?? reported.station
       track.artist = metadata.artist
@@ -141,64 +148,83 @@ extension Playback {
     actions.append(.saveThenAnnounceQueue(queueView()))
   }
 
-  mutating func began(_ url: String, _ tag: String?, _ context: inout Context) {
-    if let tag, let deferred = plan.deferredPlay, deferred.tag != tag {
+  /// Whether it was asked for before the engine's loss, and under the same tag again since.
+  private func isOfEarlierPlay(_ tag: String?, _ requestID: String?) -> Bool {
+    guard let requestID, let starting = plan.starting, starting.request.tag == tag else { return false }
+    return starting.requestID != requestID
+  }
+
+  /// The engine plays something: has the queue play the same, or waits for what the queue wants.
+  mutating func began(_ url: String, _ tag: String?, title: String? = nil, _ context: inout Context) {
+    let wasAwaitingPrepared = plan.isAwaitingPrepared
+    plan.isAwaitingPrepared = false
+    if let tag, let wanted = plan.wantedByQueue, wanted.tag != tag, plan.starting?.request.tag != tag {
       // Asked for before what is deferred, which follows.
       if plan.prepared?.request.tag == tag { plan.prepared = nil }
-      plan.isAwaitingPrepared = false
       return
     }
-    plan.deferredPlay = nil
+    plan.queueHasBegun()
     if let starting = plan.starting, starting.request.tag == tag {
-      plan.starting = nil
-      forgetPrepared()
-      if let entry = starting.entry { return changeQueue { $0.nowPlays(entry) } }
-      return enterIfMissing(tag, url)
+      return beganStarting(starting, url, &context)
     }
     // What was asked for before: the play on its way follows. A client's own may yet be refused.
     if let starting = plan.starting, starting.entry == nil { return }
-    if let tag, plan.overtakenTags.contains(tag) {
-      plan.isAwaitingPrepared = false
-      return
+    if let prepared = plan.prepared, prepared.request.tag == tag { return beganPrepared(prepared) }
+    if plan.withdrawn.contains(tag ?? url) {
+      return beganWithdrawn(wasAwaited: wasAwaitingPrepared, &context)
     }
-    if let prepared = plan.prepared, prepared.request.tag == tag {
-      forgetPrepared()
-      return changeQueue { queue in
-        if prepared.isClients || !queue.didAdvance(to: prepared.entry.id) { queue.nowPlays(prepared.entry) }
-      }
-    }
-    if let tag, plan.withdrawnTags.contains(tag) {
-      // It began before the engine heard that it was not to.
-      if plan.isAwaitingPrepared {
-        plan.isAwaitingPrepared = false
-        advance(after: .finished, &context)
-      }
-      if plan.starting == nil { stop(context) }
-      return
-    }
-    if let tag, plan.queue.holds(PlayTags.entryID(tag)) {
-      // Prepared before the engine or this Router was out of reach, and prepared again since.
-      if plan.prepared != nil { actions.append(.send(.unprepare, for: nil)) }
-      forgetPrepared()
-      return changeQueue { _ = $0.didAdvance(to: PlayTags.entryID(tag)) }
-    }
-    plan.prepared = nil
-    guard url != PlayRequest.scoreURL else { return changeQueue { $0.nowPlaysNothing() } }
+    if let tag { return beganEntry(PlayTags.entryID(tag), url, title, &context) }
     // Another router's, or an operator's.
-    changeQueue { queue in queue.nowPlays(queue.newEntry(QueuedTrack(url: url))) }
+    plan.prepared = nil
+    changeQueue { queue in
+      url == PlayRequest.scoreURL
+        ? queue.nowPlaysNothing() : queue.nowPlays(queue.newEntry(QueuedTrack(url: url)))
+    }
   }
 
-  /// A client's own play that had not begun when the Router died becomes the queue's current entry, under the name that
-  /// its tag has: under another it would be missing again at the next reconciliation.
-  mutating func enterIfMissing(_ tag: String?, _ url: String, title: String? = nil) {
-    guard let tag, plan.queue.current?.id != PlayTags.entryID(tag) else { return }
-    let entry = QueueEntry(id: PlayTags.entryID(tag), QueuedTrack(url: url, title: title))
-    changeQueue { $0.nowPlays(entry) }
+  private mutating func beganStarting(_ play: StartingPlay, _ url: String, _ context: inout Context) {
+    plan.starting = nil
+    plan.prepared = nil
+    if let entry = play.entry { return changeQueue { $0.nowPlays(entry) } }
+    if let tag = play.request.tag { beganEntry(PlayTags.entryID(tag), url, nil, &context) }
+  }
+
+  private mutating func beganPrepared(_ play: PreparedPlay) {
+    plan.prepared = nil
+    changeQueue { queue in
+      if play.isClients || !queue.didAdvance(to: play.entry.id) { queue.nowPlays(play.entry) }
+    }
+  }
+
+  /// It plays, and is not to be heard.
+  ///
+  /// - Parameter wasAwaited: whether it follows a track that has finished.
+  private mutating func beganWithdrawn(wasAwaited: Bool, _ context: inout Context) {
+    plan.starting?.endedMeanwhile = .finished
+    if wasAwaited { advance(after: .finished, &context) }
+    if plan.starting == nil { stop(context) }
+  }
+
+  /// The engine plays an entry that it was told of before now.
+  private mutating func beganEntry(_ id: String, _ url: String, _ title: String?, _ context: inout Context) {
+    guard plan.queue.current?.id != id else { return }
+    // What the queue has left while the engine was out of reach is not to be heard any more.
+    if plan.queue.hasLeft(id) { return beganWithdrawn(wasAwaited: false, &context) }
+    if plan.queue.holds(id), plan.prepared?.isClients == false {
+      // Prepared before the engine or this Router was out of reach, and prepared again since.
+      plan.prepared = nil
+      actions.append(.send(.unprepare, for: nil))
+    }
+    // A client's own is of the queue from here on, under the name that its tag has: under another it would be missing
+    // again at the next reconciliation.
+    changeQueue { queue in
+      if !queue.didAdvance(to: id) { queue.nowPlays(QueueEntry(id: id, QueuedTrack(url: url, title: title))) }
+    }
   }
 
   private mutating func ended(_ reason: EngineEvent.EndReason, _ context: inout Context) {
     let wasStopping = plan.isStopping
-    plan.isStopping = false
+    if reason == .stopped { plan.isStopping = false }
     // Of what played before the play that is on its way.
     if let starting = plan.starting, starting.entry == nil || reason == .replaced { return }
     if plan.deferredPlay != nil {
@@ -225,7 +251,15 @@ extension Playback {
   }
 
   private mutating func failed(_ report: ErrorReport, requestID: String?, _ context: inout Context) {
-    if report.code == .noSuchSession { plan.isStopping = false }
+    if report.code == .noSuchSession, plan.isStopping {
+      plan.isStopping = false
+      // There was nothing to stop: nobody else is going to say that the queue is to be left.
+      if state == .idle, plan.starting == nil {
+        plan.deferredPlay = nil
+        forgetPrepared()
+        changeQueue { _ = $0.ended(.stopped) }
+      }
+    }
     if let requestID, let prepared = plan.prepared, prepared.requestID == requestID {
       return prepareAnswered(tag: prepared.request.tag, isError: true, &context)
     }
@@ -265,7 +299,9 @@ extension Playback {
   }
 
   mutating func advance(after reason: EngineEvent.EndReason, _ context: inout Context) {
-    guard isQueueLoaded else { return actions.append(.loadQueue(then: .advance(after: reason))) }
+    guard isQueueLoaded else {
+      return actions.append(.loadQueue(then: .advance(after: reason, from: plan.queue.current?.id)))
+    }
     var action: TrackQueue.Action?
     changeQueue { action = $0.ended(reason) }
     if case .play(let entry) = action { begin(entry, &context) }

@@ -13,8 +13,9 @@ extension Playback {
     record.current = plan.queue.current
     record.lastID = plan.queue.lastID
     record.lastPlayedNumber = plan.queue.lastPlayedNumber
-    record.playing = plan.deferredPlay ?? plan.starting?.request ?? continuation(countedMilliseconds: counted)
-    record.hasBegun = plan.deferredPlay == nil && plan.starting == nil
+    let wanted = plan.deferredPlay ?? plan.starting.flatMap { hasBegun($0) ? nil : $0.request }
+    record.playing = wanted ?? continuation(countedMilliseconds: counted)
+    record.hasBegun = wanted == nil
     record.prepared = plan.prepared
     record.positionMilliseconds = record.playing?.startMilliseconds ?? 0
     record.rows = rows
@@ -32,6 +33,8 @@ extension Playback {
       plan.deferredPlay = request
       return
     }
+    // It had begun when the queue could not follow yet: the engine is to say so again.
+    guard plan.queue.current == nil || isCurrent(request.url, request.tag) else { return }
     beganWith = request
     reported.state = request.paused ? .paused : .streaming
     reported.url = request.url
@@ -58,7 +61,7 @@ extension Playback {
 
   /// What the engine must be asked for so that the session resumes where it was; nil while idle.
   func continuation(countedMilliseconds counted: Int) -> PlayRequest? {
-    // A score is its requesterID's to play again.
+    // Only the requester can play a score again: the Router does not keep it.
     guard state != .idle, !playsScore, let url = reported.url else { return nil }
     return PlayRequest(
       url: url, startMilliseconds: continuationMilliseconds(of: url, position(countedMilliseconds: counted)),

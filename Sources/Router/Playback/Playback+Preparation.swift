@@ -34,7 +34,7 @@ extension Playback {
     _ request: PlayRequest, for requesterID: RequesterID?, _ clearance: Clearance, _ context: inout Context
   ) {
     guard let prepared = plan.prepared, prepared.request.tag == request.tag else {
-      return actions.append(.refuse(requesterID, .overtaken))
+      return refuseOvertaken(request, for: requesterID)
     }
     switch clearance {
     case .send: actions.append(.send(.prepare(request), for: requesterID))
@@ -62,6 +62,7 @@ extension Playback {
     plan.prepared = nil
     guard !prepared.hasFailed, prepared.requestID != nil else { return }
     withdraw(prepared.request.tag)
+    actions.append(.note(.dropped(tag: prepared.request.tag)))
     if let tag = prepared.request.tag { actions.append(.playEnded(tag: tag)) }
     actions.append(.save)
     actions.append(.send(.unprepare, for: nil))
@@ -76,6 +77,6 @@ extension Playback {
 extension ErrorReport {
   /// A prepare of what the engine may have died of, while another is tried.
   fileprivate static let isTried = ErrorReport(
-    .engineUnavailable, "the engine may have died of it, and others are tried before it", hint: "try again",
+    .engineUnavailable, "this track may have crashed the engine; others are retried first", hint: "try again",
     stage: .command)
 }

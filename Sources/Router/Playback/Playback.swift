@@ -24,10 +24,9 @@ package struct Playback: Sendable, Equatable {
     package var deferredPlay: PlayRequest?
     /// The track has finished, and the engine is about to say that it has advanced to what was prepared.
     package var isAwaitingPrepared = false
-    /// The last plays that the engine may begin though they are not to be heard any more.
-    package var withdrawnTags: [String] = []
-    /// The last plays that were sent and then overtaken: what they were to play is not the queue's any more.
-    package var overtakenTags: [String] = []
+    /// The last plays that the engine may begin, or still have, though they are not to be heard any more: their tags,
+    /// and of an operator's the address.
+    package var withdrawn: [String] = []
     /// A stop is on its way: what is asked for now comes after it.
     package var isStopping = false
     /// The session's level outlives its tracks.
@@ -69,16 +68,23 @@ package struct Playback: Sendable, Equatable {
   package var state: SessionSnapshot.State { reported.state }
   package var isQueueLoaded: Bool { plan.storedRows == nil }
 
-  package var isIdle: Bool {
-    plan.isStopping
-      || (state == .idle && plan.starting == nil && plan.deferredPlay == nil && !plan.isAwaitingPrepared)
+  /// Nothing plays, and nothing is to. Between two tracks the queue has a current one still: what follows it is about
+  /// to be said.
+  package var isAtRest: Bool {
+    state == .idle && plan.starting == nil && plan.deferredPlay == nil && plan.queue.current == nil
+      && !plan.isStopping
   }
 
-  /// Whether an engine that comes back has to say what has become of it.
-  package var needsReconciliation: Bool { state != .idle || !isIdle }
+  /// What is asked for now plays at once.
+  package var isIdle: Bool { plan.isStopping || isAtRest }
 
   /// Nothing of it plays that the queue could hold.
   package var playsScore: Bool { state != .idle && reported.url == PlayRequest.scoreURL }
+
+  /// The engine plays it, though the queue could not follow yet.
+  func hasBegun(_ play: StartingPlay) -> Bool {
+    state != .idle && !isLost && reported.tag == play.request.tag
+  }
 
   /// A play waits to be written: what is asked for now goes behind it.
   package var isWritingPlay: Bool { plan.starting.map { $0.requestID == nil } ?? false }

@@ -46,7 +46,7 @@ extension Playback {
     }
   }
 
-  /// What is to be done after a step. Where there is no requesterID, the Router itself has asked.
+  /// What is to be done after a step. Without a requester ID, the Router itself asked.
   package enum Action: Sendable, Equatable {
     /// To be followed by `sent` or `notSent`.
     case send(EngineCommand.SessionAction, for: RequesterID?)
@@ -57,9 +57,9 @@ extension Playback {
     case loadQueue(then: Step)
     /// To be followed by `retry`.
     case startRetryTimer
-    /// Says, before the change is saved, what its requesterID is going to be answered.
+    /// Registers, before the change is saved, the answer that the requester will get.
     case willAnswer(RequesterID?, Answer)
-    /// Answers the requesterID, and tells all others the same.
+    /// Answers the requester, and sends the same to all other listeners.
     case answer(RequesterID?, EngineEvent)
     /// Answers with the queue, and tells all others where it has changed.
     case answerQueue(RequesterID?, QueueView, hasChanged: Bool)
@@ -80,8 +80,8 @@ extension Playback {
     case playBegan(tag: String)
     /// The play of that tag is over, or comes to nothing.
     case playEnded(tag: String)
-    /// A play or prepare comes to nothing without an event that says so: what is kept to be undone to is told.
-    case noteDropped(tag: String?)
+    /// To be kept with what the session may be undone to.
+    case note(Happening)
     /// An event has been followed.
     case followed(EngineEvent.Body)
     /// Says that a session is going to be asked for again.
@@ -107,17 +107,10 @@ extension Playback {
   /// What needs the whole queue in memory.
   package enum Step: Sendable, Equatable {
     case follow(EngineEvent)
-    case advance(after: EngineEvent.EndReason)
-    case move(to: SessionSnapshot, Origin)
-  }
-
-  /// What is known of a play that the engine names when the connection to it is made.
-  package enum Origin: Sendable, Equatable {
-    /// It was deferred here.
-    case deferred
-    /// It played already.
-    case playing
-    case unknown
+    case advance(after: EngineEvent.EndReason, from: String?)
+    case resumeLost(isSameEngine: Bool)
+    /// As `Playback.move`.
+    case move(to: SessionSnapshot, wasPlaying: Bool)
   }
 
   /// Whether an address may be asked for now (`CrashBook`).

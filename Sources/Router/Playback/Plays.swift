@@ -9,10 +9,26 @@ package struct StartingPlay: Sendable, Equatable {
   package var requestID: String?
   /// When it first had to wait for a suspect (`CrashBook`).
   package var heldAtMilliseconds: Int?
-  /// What was deferred when a client asked for this: deferred again where this is refused.
+  /// What the queue waited for when a client asked for this: deferred again where this is refused, unless the engine
+  /// has begun with it meanwhile.
   var deferredBefore: PlayRequest?
   /// How what plays has ended while a client's own was on its way: the queue advances where that is refused.
   var endedMeanwhile: EngineEvent.EndReason?
+
+  /// What the queue wants: this, or what this was to go before.
+  var ofQueue: PlayRequest? { entry == nil ? request : deferredBefore }
+}
+
+extension Playback.Plan {
+  /// What the queue is to play as soon as it can be asked for, though a client's own may go before it.
+  var wantedByQueue: PlayRequest? { deferredPlay ?? starting?.deferredBefore }
+
+  /// The engine plays what the queue wanted, or what takes its place.
+  mutating func queueHasBegun() {
+    deferredPlay = nil
+    starting?.deferredBefore = nil
+    starting?.endedMeanwhile = nil
+  }
 }
 
 /// What the engine was asked to advance to by itself when the current track has finished.

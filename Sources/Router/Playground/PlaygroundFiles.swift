@@ -19,9 +19,9 @@ package struct PlaygroundFiles: Sendable {
     package var entityTag: String
   }
 
-  /// Scripts, styles and workers of the Router's alone; sound from memory; connections to us alone (`'self'` is the WebSocket of
-  /// the same host and port too), so that whatever got into the page could send nothing elsewhere; the pictures that
-  /// other sites have for their music, and our own where they are fetched with a token (`blob:`).
+  /// Scripts, styles and workers of the Router's alone; sound from memory; connections to us alone (`'self'` is the
+  /// WebSocket of the same host and port too), so that whatever got into the page could send nothing elsewhere; the
+  /// pictures that other sites have for their music, and our own where they are fetched with a token (`blob:`).
   private static let contentSecurityPolicy =
     "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; connect-src 'self'; "
     + "media-src 'self' blob:; worker-src 'self' blob:; img-src 'self' data: blob: https:; style-src 'self' 'unsafe-inline'"

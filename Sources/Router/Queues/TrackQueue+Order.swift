@@ -2,7 +2,7 @@ import Collections
 
 /// The order of what waits.
 extension TrackQueue {
-  /// Room between neighbours, so that thousands of moves fit in before all ranks are dealt out anew.
+  /// Room between neighbours, so that thousands of moves fit before all ranks must be reassigned.
   private static let rankStep: Int64 = 1 << 32
 
   /// Moves one that waits to another place among those that wait; beyond the end is the end.

@@ -196,11 +196,10 @@ package struct TrackQueue: Sendable, Equatable {
 
   /// Ends what plays: the next track starts, or the session stops when there is none.
   package mutating func skip(isSessionIdle: Bool) throws(RequestError) -> Action {
-    if let next = advance(.skipped) { return .play(next) }
-    guard !isSessionIdle else {
+    guard !isSessionIdle || !waiting.isEmpty || (loop == .queue && current != nil) else {
       throw RequestError(.noSuchSession, "the session plays nothing and its queue is empty")
     }
-    return .stop
+    return advance(.skipped).map(Action.play) ?? .stop
   }
 
   /// Plays one that waits now; those before it go on waiting.
@@ -242,6 +241,9 @@ package struct TrackQueue: Sendable, Equatable {
   package func holds(_ id: String) -> Bool {
     current?.id == id || waiting.contains { $0.entry.id == id }
   }
+
+  /// Whether an entry has played, and does not come again.
+  package func hasLeft(_ id: String) -> Bool { !holds(id) && history.contains { $0.id == id } }
 
   /// The engine has advanced by itself to an entry that was prepared.
   ///

@@ -3,8 +3,8 @@ import Logging
 import ServiceSupport
 import WireProtocol
 
-/// Makes music of what was delivered and publishes it. Deliveries come on the event bus; the disk is asked at the start,
-/// so that what was not done when the Router died is done, and where something has not come on the bus.
+/// Makes music of what was delivered and publishes it. Deliveries come on the event bus; the disk is asked at the
+/// start, so that what was not done when the Router died is done, and where something has not come on the bus.
 package struct MusicService: Sendable {
   private let log: EventLog
   private let repositories: Repositories
@@ -65,7 +65,7 @@ package struct MusicService: Sendable {
         for event in events { try await compose(event) }
       } catch {
         guard !Task.isCancelled else { return }
-        logger.error("music cannot be written down: \(error)")
+        logger.error("composed music could not be saved: \(error)")
         try? await Task.sleep(for: .seconds(RouterLimits.composeRetrySeconds))
       }
     }

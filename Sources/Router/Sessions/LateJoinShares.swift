@@ -1,5 +1,5 @@
-/// How much of its last seconds each session may keep where not all can keep all: each client has its part, and of that
-/// the sessions that somebody hears come first. All of one kind keep the same part of their 5 s.
+/// How much of its last seconds each session may keep where not all can keep all: each client has its part, and of
+/// that the sessions that somebody hears come first. All of one kind keep the same part of their 5 s.
 package struct LateJoinShares {
   /// What one session would keep.
   package struct Wish {

@@ -2,8 +2,8 @@ import NIOCore
 import ServiceSupport
 import WireProtocol
 
-/// One session as the Router knows it: its playback, where each packet belongs, who listens. The packet path needs the
-/// counter, the ring and the outlets, and nothing of the playback. Confined to the data plane's loop.
+/// One session as the Router knows it: its playback, where each packet belongs, who listens. The packet path needs
+/// the counter, the ring and the outlets, and nothing of the playback. Confined to the data plane's loop.
 final class RoutedSession {
   let id: SessionID
   /// Changed by steps of the data plane (`DataPlane.run`), which performs the actions that they return.
@@ -58,9 +58,10 @@ final class RoutedSession {
   var volume: Double { playback.plan.volume }
   var state: SessionSnapshot.State { playback.state }
   var isIdle: Bool { playback.isIdle }
+  var isAtRest: Bool { playback.isAtRest }
   /// Whether nothing is lost where it is forgotten.
   var isUnused: Bool { isAbandoned && keepsNothing }
-  var isAbandoned: Bool { isIdle && listenerCount == 0 && deferred == nil && !playback.isHeld }
+  var isAbandoned: Bool { isAtRest && listenerCount == 0 && deferred == nil && !playback.isHeld }
   var keepsNothing: Bool { storedRows == nil && queue.isPristine && volume == 1 }
   var title: String? { playback.reported.title }
   /// As stations say it: "artist - title".
@@ -89,8 +90,6 @@ final class RoutedSession {
   // MARK: Packets
 
   /// Gives one packet to everyone who listens. Each form of it is built once.
-  ///
-  /// - Returns: how many listeners it was for.
   func deliver(_ audio: ArraySlice<UInt8>, to store: SessionStore) {
     let place = counter.take()
     store.statistics.countLateness(dueNanoseconds: place.dueNanoseconds)

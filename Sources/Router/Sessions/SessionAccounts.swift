@@ -1,6 +1,7 @@
 import WireProtocol
 
-/// What sessions and their queues take, in all and of each client that has made some. Confined to the data plane's loop.
+/// What sessions and their queues take, in all and of each client that has made some. Confined to the data plane's
+/// loop.
 final class SessionAccounts {
   struct Bytes: Equatable {
     /// Of the queue in memory, and of all of it, which is on disk.
@@ -23,7 +24,8 @@ final class SessionAccounts {
 
   func storedByteCount(of client: ClientID) -> Int { stored[client] ?? 0 }
 
-  /// Remembers what limits a client has. Only for one that has sessions, so that no more is remembered than there are.
+  /// Remembers what limits a client has. Only for one that has sessions, so that no more is remembered than there
+  /// are.
   func learn(_ factor: Int, of client: ClientID) {
     guard sessions[client] != nil else { return }
     factors[client] = factor

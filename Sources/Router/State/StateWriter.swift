@@ -44,6 +44,7 @@ final class StateWriter {
   private var underway: (batch: StateBatch, cargo: Cargo)?
   private var waiting = DiskWaiters()
   private var clockWrittenMilliseconds = 0
+  private var isCollecting = false
 
   init(store: StateStore, clock: RunningClock, eventLoop: any EventLoop, logger: Logger) {
     self.store = store
@@ -55,9 +56,10 @@ final class StateWriter {
   /// How many commands wait.
   var waitingCount: Int { waiting.count }
 
-  /// Whether something of the session is not confirmed by the disk yet.
+  /// Whether something of the session is not confirmed by the disk yet, or may be undone: a refused command too leaves
+  /// what it would have been undone to.
   func holds(_ id: SessionID) -> Bool {
-    cargo.sessions[id] != nil || underway?.cargo.sessions[id] != nil
+    [cargo, underway?.cargo].contains { $0?.sessions[id] != nil || $0?.undos[id] != nil }
   }
 
   // MARK: For clients
@@ -97,28 +99,10 @@ final class StateWriter {
     write()
   }
 
-  /// Remembers what the engine has said of a session whose last change is not confirmed: it stays said.
-  func note(_ event: EngineEvent, of session: RoutedSession) {
-    cargo.undos[session.id]?.append(event)
-    underway?.cargo.undos[session.id]?.append(event)
-  }
-
-  /// Remembers that a play or prepare was sent, as `note`.
-  func noteSent(_ action: EngineCommand.SessionAction, _ requestID: String, of session: RoutedSession) {
-    cargo.undos[session.id]?.sent(action, requestID)
-    underway?.cargo.undos[session.id]?.sent(action, requestID)
-  }
-
-  /// Remembers that a play or prepare comes to nothing, as `note`.
-  func noteDropped(_ tag: String?, of session: RoutedSession) {
-    cargo.undos[session.id]?.drop(tag)
-    underway?.cargo.undos[session.id]?.drop(tag)
-  }
-
-  /// Remembers that the engine is away, as `note`.
-  func noteEngineWentAway() {
-    for id in cargo.undos.keys { cargo.undos[id]?.engineWentAway() }
-    for id in underway?.cargo.undos.keys.map(\.self) ?? [] { underway?.cargo.undos[id]?.engineWentAway() }
+  /// Remembers what is in effect whatever becomes of the session's last change, until that is confirmed.
+  func note(_ happening: Playback.Happening, of session: RoutedSession) {
+    cargo.undos[session.id]?.playback.note(happening)
+    underway?.cargo.undos[session.id]?.playback.note(happening)
   }
 
   /// Takes a session off the disk.
@@ -142,9 +126,13 @@ final class StateWriter {
     if problem != nil || isClockDue || !batch.isEmpty { write(isRetry: true) }
   }
 
-  /// Remembers which engine it is.
-  func saveEngine(startedAtMilliseconds: Int) {
+  /// Remembers which engine it is, in one transaction with what follows from that: a Router that finds the engine
+  /// unchanged takes the sessions that it does not play for ended.
+  func saveEngine(startedAtMilliseconds: Int, with changes: () -> Void) {
     batch.engineStartedAtMilliseconds = startedAtMilliseconds
+    isCollecting = true
+    changes()
+    isCollecting = false
     write()
   }
 
@@ -202,7 +190,7 @@ final class StateWriter {
 
   /// - Parameter isRetry: while nothing can be written, it is tried at each checkpoint alone.
   private func write(isRetry: Bool = false) {
-    guard underway == nil, problem == nil || isRetry else { return }
+    guard underway == nil, !isCollecting, problem == nil || isRetry else { return }
     for (id, session) in cargo.anew {
       batch.cleared.insert(id)
       batch.changes[id] = QueueChanges(session.queue.allRows)
@@ -278,7 +266,7 @@ final class StateWriter {
 
   private func undo(_ undos: [SessionID: SessionUndo]) {
     for (id, undo) in undos where !undo.session.isForgotten {
-      let isOwn = cargo.own.contains(id) || undo.hasEvents || cargo.anew[id] != nil
+      let isOwn = cargo.own.contains(id) || !undo.playback.since.isEmpty || cargo.anew[id] != nil
       undo.restore()
       batch.changes[id] = nil
       cargo.sessions[id] = nil

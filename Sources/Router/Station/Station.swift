@@ -5,7 +5,8 @@ import ServiceSupport
 import WireProtocol
 
 /// Repositories as radio stations: the session whose ID is a repository's plays that one's bed while somebody
-/// listens and nothing else plays, and each piece of music joins it. So does a session of several repositories. Confined to the data plane's loop.
+/// listens and nothing else plays, and each piece of music joins it. So does a session of several repositories.
+/// Confined to the data plane's loop.
 final class Station {
   /// What is known of one repository's session.
   struct Program {
@@ -30,7 +31,7 @@ final class Station {
     var muted: [Score.Role] = []
   }
 
-  /// The bed of a repository; nil where a session is none's.
+  /// The background score of a repository; nil for a session that belongs to none.
   var bed: (SessionID) -> Score? = { _ in nil }
   /// The sessions of several repositories in which a repository, `owner/name`, is heard too.
   var groups: (String) -> Set<SessionID> = { _ in [] }
@@ -89,7 +90,7 @@ final class Station {
   /// The bed that is to begin now.
   private func wantedBed(_ session: RoutedSession) -> Score? {
     guard let program = programs[session.id], !program.isSilenced, !program.isBedAsked,
-      program.bedAt <= .now(), session.isIdle, !session.playback.plan.isStopping, plane.link.isEstablished
+      program.bedAt <= .now(), session.isAtRest, plane.link.isEstablished
     else { return nil }
     return bed(session.id)
   }
@@ -255,9 +256,4 @@ final class Station {
     programs[id]?.waiting.removeAll()
     for music in waiting { announce(music, session, nil) }
   }
-}
-
-extension DataPlane {
-  /// Music was made of something that happened in a repository: who listens to it hears it.
-  func perform(_ music: GeneratedMusic) { station.perform(music) }
 }

@@ -1,6 +1,7 @@
 import Collections
 
-/// Those who wait for their turn: one client after the other, and those of one client in the order in which they came.
+/// Those who wait for their turn: one client after the other, and those of one client in the order in which they
+/// came.
 package struct FairRow<Element> {
   private var turns: Deque<ClientID> = []
   private var waiting: [ClientID: Deque<Element>] = [:]

@@ -1,5 +1,5 @@
-/// The bytes of pieces that wait for clients of `/stream` to take them. A piece that many wait for counts once in all,
-/// and once for each client.
+/// The bytes of pieces that wait for clients of `/stream` to take them. A piece that many wait for counts once in
+/// all, and once for each client.
 package struct StreamBudget: Sendable {
   private struct Held {
     var byteCount: Int

@@ -1,8 +1,8 @@
 import NIOCore
 import WireProtocol
 
-/// A client of `/stream` as operators see it (seed `streaming-server-architecture.md`, "Health Monitoring"). Times are in
-/// milliseconds, points in time since 1970.
+/// A client of `/stream` as operators see it (docs/decisions/0030). Times are in milliseconds, points in time since
+/// 1970.
 struct StreamClientView: Encodable, Sendable {
   var id: String
   var repoId: SessionID

@@ -38,8 +38,8 @@ extension StreamHub {
     }
   }
 
-  /// Heartbeats keep a client alive where its end acknowledges them. One that has vanished without a word does not, and
-  /// the kernel goes on taking them for a long time.
+  /// Heartbeats keep a client alive where its end acknowledges them. One that has vanished without a word does not,
+  /// and the kernel goes on taking them for a long time.
   private func cleanUp(_ client: StreamClient, _ now: NIODeadline) {
     client.checkAcknowledgements()
     guard now - client.lastActivity >= timing.stale else { return }

@@ -4,8 +4,8 @@ import ServiceSupport
 import WireProtocol
 
 /// All clients of `/stream`: who comes and goes. Those of one repository and encoding who have come equally far go in
-/// one lane, and get the same messages; who comes back, or has no room for the next piece, goes in one of its own until
-/// it has caught up (`StreamHub+Pieces.swift`). Confined to the data plane's loop.
+/// one lane, and get the same messages; who comes back, or has no room for the next piece, goes in one of its own
+/// until it has caught up (`StreamHub+Pieces.swift`). Confined to the data plane's loop.
 final class StreamHub {
   let eventLoop: any EventLoop
   let timing: StreamTiming

@@ -7,7 +7,7 @@ import WireProtocol
   import Foundation
 #endif
 
-/// A message of `/stream`: `{"type":…,"data":{…}}` (seed `streaming-server-architecture.md`).
+/// A message of `/stream`: `{"type":…,"data":{…}}` (docs/decisions/0030).
 struct StreamMessage<Content: Encodable>: Encodable {
   var type: String
   var data: Content

@@ -1,9 +1,9 @@
 import Collections
 import NIOCore
 
-/// Writes finished messages to one client of `/stream`. First in the pipeline, so that it writes to the socket itself,
-/// below Hummingbird's and NIO's encoders: a message for a thousand clients is put into its chunk once. Confined to the
-/// data plane's loop.
+/// Writes finished messages to one client of `/stream`. First in the pipeline, so that it writes to the socket
+/// itself, below Hummingbird's and NIO's encoders: a message for a thousand clients is put into its chunk once.
+/// Confined to the data plane's loop.
 final class StreamOutlet: ChannelDuplexHandler, RemovableChannelHandler {
   typealias InboundIn = ByteBuffer
   typealias OutboundIn = ByteBuffer
@@ -48,8 +48,8 @@ final class StreamOutlet: ChannelDuplexHandler, RemovableChannelHandler {
     context.fireChannelInactive()
   }
 
-  /// A client that sends no more has gone: nobody keeps half an event stream, and one that only listened would be found
-  /// out at its next heartbeat alone.
+  /// A client that sends no more has gone: nobody keeps half an event stream, and one that only listened would be
+  /// found out at its next heartbeat alone.
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
     if case ChannelEvent.inputClosed = event { context.close(promise: nil) }
     context.fireUserInboundEventTriggered(event)

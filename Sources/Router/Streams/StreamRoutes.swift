@@ -3,8 +3,8 @@ import Hummingbird
 import NIOCore
 import WireProtocol
 
-/// `GET /stream/ID`, a repository's pieces as server-sent events, and `POST /stream/ID/test`, which has something happen
-/// in it.
+/// `GET /stream/ID`, a repository's pieces as server-sent events, and `POST /stream/ID/test`, which has something
+/// happen in it.
 struct StreamRoutes {
   let streams: StreamHubHandle
   let receiver: WebhookReceiver

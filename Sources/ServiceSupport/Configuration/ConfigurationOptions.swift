@@ -8,7 +8,7 @@ public struct ConfigurationOptions: ParsableArguments {
       valueName: "file"))
   public var config: String?
 
-  @Flag(help: "Print every setting, its value and where it comes from, and end.")
+  @Flag(help: "Print every setting with its value and origin, and exit.")
   public var printConfig = false
 
   public init() {}

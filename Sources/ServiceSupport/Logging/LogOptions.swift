@@ -3,7 +3,7 @@ import Logging
 
 /// What both processes let an operator say about their logs.
 public struct LogOptions: ParsableArguments, Sendable {
-  @Option(name: .customLong("log-level"), help: "What is logged: this and what is graver.")
+  @Option(name: .customLong("log-level"), help: "Lowest level that is logged.")
   public var level = Logger.Level.info
 
   @Option(

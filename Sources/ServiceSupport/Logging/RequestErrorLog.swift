@@ -3,8 +3,8 @@ import Logging
 import Synchronization
 import WireProtocol
 
-/// Logs what was refused, or went wrong for one session: the first at once, and of those that follow within a second the last one
-/// and how many they were, so that nobody fills the disk by sending nonsense.
+/// Logs what was refused, or went wrong for one session: the first at once, and of those that follow within a second
+/// the last one and how many they were, so that nobody fills the disk by sending nonsense.
 public final class RequestErrorLog: Sendable {
   private struct State {
     /// A second is running in which nothing is logged.

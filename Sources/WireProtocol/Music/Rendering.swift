@@ -12,7 +12,7 @@ public enum RenderEncoding: String, Codable, Sendable, CaseIterable {
   case pcm16
   /// A RIFF file of 16 bits.
   case wav
-  /// `numberOfChannels`, `length`, `sampleRate`, `duration`, `channels` (seed `streaming-server-architecture.md`).
+  /// `numberOfChannels`, `length`, `sampleRate`, `duration`, `channels` (docs/decisions/0030).
   case json
   /// The same, compressed with zlib (RFC 1950).
   case jsonDeflate = "json-deflate"

@@ -104,8 +104,8 @@ public struct Score: Codable, Hashable, Sendable {
     case saw, square, triangle, flute, bass
     /// Slow and wide, of several oscillators.
     case pad, strings, choir
-    /// Pitches are General MIDI's percussion keys: 36 bass drum, 38 snare, 39 clap, 42 closed and 46 open hat, 49 crash, 56
-    /// cowbell, 70 shaker, 75 claves; others sound as the nearest of these.
+    /// Pitches are General MIDI's percussion keys: 36 bass drum, 38 snare, 39 clap, 42 closed and 46 open hat, 49
+    /// crash, 56 cowbell, 70 shaker, 75 claves; others sound as the nearest of these.
     case drums
   }
 

@@ -52,8 +52,8 @@ package struct ClientAccount: Sendable {
     turns.take(cost, now: now)
   }
 
-  /// Takes what a request or the next command of a WebSocket costs. All who wait are served in the order in which they
-  /// have come, over whatever endpoint.
+  /// Takes what a request or the next command of a WebSocket costs. All who wait are served in the order in which
+  /// they have come, over whatever endpoint.
   ///
   /// - Returns: the seconds it has to wait; nothing was taken where that is over `RouterLimits.requestWaitSeconds`.
   package mutating func reserve(_ cost: Int, now: UInt64) -> Double {

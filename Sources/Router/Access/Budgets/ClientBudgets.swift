@@ -4,8 +4,8 @@ import NIOCore
 import ServiceSupport
 import WireProtocol
 
-/// What each client has of the Router, over every endpoint: commands, listeners, streams, bytes that wait. Who reaches a
-/// limit is slowed or refused, and nobody else. Confined to the data plane's loop.
+/// What each client has of the Router, over every endpoint: commands, listeners, streams, bytes that wait. Who
+/// reaches a limit is slowed or refused, and nobody else. Confined to the data plane's loop.
 package final class ClientBudgets {
   let now: () -> UInt64
   /// Told whose WebSockets have too much waiting for them.

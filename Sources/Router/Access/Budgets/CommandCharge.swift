@@ -1,5 +1,5 @@
-/// One command's part of its client's budget, from when it was received until it is answered. Used on the data plane's
-/// loop.
+/// One command's part of its client's budget, from when it was received until it is answered. Used on the data
+/// plane's loop.
 final class CommandCharge {
   private let budgets: ClientBudgets
   private let client: ClientID

@@ -1,7 +1,7 @@
 import Synchronization
 
-/// Lets a few in at a time, and of each client fewer; further ones wait for a while. Anyone who is let in at once goes on
-/// without a pause, so that what was looked at before is still so.
+/// Lets a few in at a time, and of each client fewer; further ones wait for a while. Anyone who is let in at once
+/// goes on without a pause, so that what was looked at before is still so.
 final class FairGate: Sendable {
   private struct State {
     var permits: FairPermits

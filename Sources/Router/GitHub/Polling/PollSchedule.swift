@@ -1,5 +1,5 @@
-/// When which source is asked next. All share GitHub's limits, so that they are asked one after another, and no faster
-/// than what is left of the limit lasts. Pure: times are milliseconds since 1970.
+/// When which source is asked next. All share GitHub's limits, so that they are asked one after another, and no
+/// faster than what is left of the limit lasts. Pure: times are milliseconds since 1970.
 package struct PollSchedule: Sendable {
   /// What came of asking a source.
   package enum Outcome: Sendable {

@@ -4,8 +4,8 @@
   import Foundation
 #endif
 
-/// The events API's answer, whose payloads have other shapes than the webhooks' (docs.github.com, "GitHub event types"):
-/// github.com leaves out commits and titles, which older GitHub Enterprise Servers still send.
+/// The events API's answer, whose payloads have other shapes than the webhooks' (docs.github.com, "GitHub event
+/// types"): github.com leaves out commits and titles, which older GitHub Enterprise Servers still send.
 package enum PolledEvents {
   /// Reads an answer. What nothing is made of, or cannot be read, is passed over: it hides no other event.
   ///

@@ -1,11 +1,11 @@
 import WireProtocol
 
 extension Composer {
-  /// What sounds while nothing happens: quiet, without an end, and of the tonic, fifth, second and fourth alone, so that
-  /// a piece in any scale goes with it.
+  /// What sounds while nothing happens: quiet, without an end, and of the tonic, fifth, second and fourth alone, so
+  /// that a piece in any scale goes with it.
   ///
-  /// Every voice begins anew after a time of its own, to the sample, so that they do not come together again the same way
-  /// within any time that somebody listens.
+  /// Every voice begins anew after a time of its own, to the sample, so that they do not come together again the same
+  /// way within any time that somebody listens.
   package static func bed(repositoryID: SessionID, name: String, mapping: MusicMapping) -> Score {
     var bed = Bed(repositoryID, gains: mapping.gains)
     return bed.score(name)

@@ -4,8 +4,8 @@
   import Foundation
 #endif
 
-/// The fields of one object in a mapping file, read strictly: what is not known, or not allowed, is an error that names
-/// the field and what is allowed.
+/// The fields of one object in a mapping file, read strictly: what is not known, or not allowed, is an error that
+/// names the field and what is allowed.
 struct MappingFields {
   private let container: KeyedDecodingContainer<Name>
   /// Where the object is in the file: `events.push.`, or nothing at the top.

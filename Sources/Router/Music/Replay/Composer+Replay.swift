@@ -1,8 +1,8 @@
 import WireProtocol
 
 extension Composer {
-  /// A time of a repository's events, a week say, in a minute: one piece of 28 bars, in which every event is a note or
-  /// a few at its place in time.
+  /// A time of a repository's events, a week say, in a minute: one piece of 28 bars, in which every event is a note
+  /// or a few at its place in time.
   ///
   /// - Parameters:
   ///   - events: by time.

@@ -1,6 +1,7 @@
 import WireProtocol
 
-/// What an event is in a replay: a note or a few. Those of the melody go through the repository's motif, note by note.
+/// What an event is in a replay: a note or a few. Those of the melody go through the repository's motif, note by
+/// note.
 struct ReplayGestures {
   private let plan: ReplayPlan
   private let register: Register

@@ -172,14 +172,14 @@ export class StreamPlayer extends EventTarget {
       });
     } catch {
       if (turn !== this.#turn) return;
-      this.#lose();
-      this.#explain();
+      this.#markLost();
+      this.#diagnose();
       return;
     }
     if (turn !== this.#turn) return;
     this.#source = new EventSource(address);
     this.#source.onmessage = (message) => this.#take(message);
-    this.#source.onerror = () => this.#broke();
+    this.#source.onerror = () => this.#onError();
   }
 
   #close() {
@@ -196,21 +196,21 @@ export class StreamPlayer extends EventTarget {
   #watch() {
     clearTimeout(this.#silenceTimer);
     this.#silenceTimer = setTimeout(() => {
-      this.#lose();
+      this.#markLost();
       this.#open();
     }, this.#silenceLimitMs);
   }
 
-  #lose() {
+  #markLost() {
     this.#attempt += 1;
     this.isConnected = false;
   }
 
-  #broke() {
+  #onError() {
     const isOver = this.#source.readyState === EventSource.CLOSED;
-    this.#lose();
+    this.#markLost();
     this.#show();
-    if (isOver) this.#explain();
+    if (isOver) this.#diagnose();
     // A ticket is good for one connection; without, the `EventSource` comes back by itself.
     else if (this.#token) this.#retry();
   }
@@ -226,7 +226,7 @@ export class StreamPlayer extends EventTarget {
   }
 
   /** Finds out why the stream does not open, which an `EventSource` does not say. */
-  async #explain() {
+  async #diagnose() {
     this.#close();
     const turn = this.#turn;
     this.#watch();

@@ -1,6 +1,6 @@
 // How this server hears of GitHub: the webhook's address, to be copied, and what it asks GitHub about by itself.
 
-import { agoLabel } from '../session/event-words.js';
+import { agoLabel } from '../session/event-texts.js';
 import { byId, make } from '../view/elements.js';
 import { clockLabel } from '../view/format.js';
 

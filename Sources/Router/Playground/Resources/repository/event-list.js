@@ -1,7 +1,7 @@
 // What happened in the repository, newest first, with more of the past at the end.
 
 import { listEvents } from '../session/repositories.js';
-import { explain } from '../session/troubles.js';
+import { explain } from '../session/error-texts.js';
 import { announce, byId, say } from '../view/elements.js';
 import { countLabel } from '../view/format.js';
 import { eventRow, refreshTime } from './event-row.js';

@@ -1,6 +1,6 @@
 // One thing that happened, as a row: what, by whom, when, how it went, and what it sounded like.
 
-import { agoLabel, deed, KINDS, musicLabel, OUTCOMES, safeLink } from '../session/event-words.js';
+import { agoLabel, KINDS, musicLabel, OUTCOMES, safeLink, summary } from '../session/event-texts.js';
 import { icon, make } from '../view/elements.js';
 
 /** kind → its symbol of repository.html; others have that of a push. */
@@ -13,7 +13,7 @@ export function eventRow({ number, event, params }, nowMs) {
     make('div', { className: 'row-text' },
       title(event),
       make('span', { className: 'row-detail' },
-        make('bdi', { textContent: deed(event) }), ' · ', time(event, nowMs))),
+        make('bdi', { textContent: summary(event) }), ' · ', time(event, nowMs))),
     make('div', { className: 'event-side' },
       outcome(event), make('span', { className: 'event-music', textContent: musicLabel(params) })));
   row.dataset.number = number;

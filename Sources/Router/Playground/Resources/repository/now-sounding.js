@@ -1,6 +1,6 @@
 // What is heard, in words: the repository, what has happened in it, and what that sounds like.
 
-import { deed, keyLabel, musicLabel, OUTCOMES, safeLink } from '../session/event-words.js';
+import { keyLabel, musicLabel, OUTCOMES, safeLink, summary } from '../session/event-texts.js';
 import { byId, make, setText } from '../view/elements.js';
 
 export class NowSounding {
@@ -32,7 +32,7 @@ export class NowSounding {
       : make('span', { textContent: text, dir: 'auto', title: text });
     const outcome = OUTCOMES[event.outcome] ? `: ${OUTCOMES[event.outcome]}` : '';
     byId('byline').replaceChildren(title,
-      make('span', { className: 'byline-deed', textContent: `${deed(event)}${outcome}`, dir: 'auto' }));
+      make('span', { className: 'byline-deed', textContent: `${summary(event)}${outcome}`, dir: 'auto' }));
   }
 }
 

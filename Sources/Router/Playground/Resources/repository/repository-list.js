@@ -1,8 +1,8 @@
 // The repositories of this server, each a link to its page.
 
-import { agoLabel, keyLabel } from '../session/event-words.js';
+import { agoLabel, keyLabel } from '../session/event-texts.js';
 import { listRepositories } from '../session/repositories.js';
-import { explain } from '../session/troubles.js';
+import { explain } from '../session/error-texts.js';
 import { byId, make, say } from '../view/elements.js';
 import { countLabel } from '../view/format.js';
 

@@ -1,6 +1,6 @@
 // One repository: its session is heard, what happens in it is seen as it sounds.
 
-import { announcement, shortLabel } from '../session/event-words.js';
+import { announcement, shortLabel } from '../session/event-texts.js';
 import { Pieces } from '../session/pieces.js';
 import { getRepository, listRepositories } from '../session/repositories.js';
 import { Snapshot } from '../session/snapshot.js';

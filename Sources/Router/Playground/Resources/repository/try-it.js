@@ -1,8 +1,8 @@
 // Sample events without GitHub: the server signs them and takes them as it takes GitHub's.
 
-import { KINDS } from '../session/event-words.js';
+import { KINDS } from '../session/event-texts.js';
 import { sendSample } from '../session/repositories.js';
-import { explain } from '../session/troubles.js';
+import { explain } from '../session/error-texts.js';
 import { byId, icon, make, say, setText } from '../view/elements.js';
 
 /** One press each. */

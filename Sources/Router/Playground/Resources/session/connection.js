@@ -51,7 +51,7 @@ export class Connection {
     this.#makeURL = makeURL;
     this.#protocol = protocol;
     this.#handlers = handlers;
-    for (const type of ['online', 'offline']) addEventListener(type, () => this.#doubt());
+    for (const type of ['online', 'offline']) addEventListener(type, () => this.#probeConnection());
     this.#connect();
   }
 
@@ -137,7 +137,7 @@ export class Connection {
   }
 
   /** The device's network has come, gone or changed: try at once, and do not trust what was open. */
-  #doubt() {
+  #probeConnection() {
     this.retryNow();
     const socket = this.#socket;
     if (!this.connected) return;

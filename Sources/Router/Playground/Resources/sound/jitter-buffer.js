@@ -134,7 +134,7 @@ export class JitterBuffer {
     if (!this.playing) this.#startIfReady();
     let done = 0;
     if (this.playing) {
-      this.#steer(frames);
+      this.#adjustRate(frames);
       done = this.#play(outLeft, outRight, frames);
     }
     this.#mixTail(outLeft, outRight, done < frames ? done : 0);
@@ -157,7 +157,7 @@ export class JitterBuffer {
       const fraction = this.#read - whole;
       const ahead = fraction > 0 ? INTERPOLATION_AHEAD : 0;
       if (whole + ahead >= this.#write) {
-        this.#runDry();
+        this.#underrun();
         return i;
       }
       let gain = 1;
@@ -185,7 +185,7 @@ export class JitterBuffer {
     }
   }
 
-  #runDry() {
+  #underrun() {
     if (!this.#draining) {
       this.underruns += 1;
       this.#jitterMs = Math.min(MAX_TARGET_MS, this.targetMs * UNDERRUN_GROWTH) - BASE_TARGET_MS;
@@ -200,7 +200,7 @@ export class JitterBuffer {
   }
 
   /** Decides about speed, once a call of the sound card. */
-  #steer(frames) {
+  #adjustRate(frames) {
     const seconds = frames / SAMPLE_RATE;
     this.#jitterMs = Math.max(0, this.#jitterMs - JITTER_DECAY_MS_PER_S * seconds);
     this.#setTarget();

@@ -9,7 +9,7 @@ const MAX_FETCHED = 100;
 const fetched = new Map();
 
 /** What a picture's address is to the page; null for one that is not shown. */
-export function artworkURL(address) {
+function artworkURL(address) {
   if (!address) return null;
   // A path on the server; the page may lie below its root.
   if (address.startsWith('/artwork?')) return new URL(address.slice(1), location.href).href;

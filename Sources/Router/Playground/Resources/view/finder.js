@@ -2,7 +2,7 @@
 // holds is shown as a list to choose from.
 
 import { resolveQuery } from '../session/rest.js';
-import { explain } from '../session/troubles.js';
+import { explain } from '../session/error-texts.js';
 import { artworkTile } from './artwork.js';
 import { announce, byId, say, setText } from './elements.js';
 import { sourcePlace, timeLabel, trackName, tracksLabel } from './format.js';

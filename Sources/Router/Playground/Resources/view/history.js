@@ -1,7 +1,7 @@
 // The tabs of the shelf of tracks: what comes next, and what was played, to play it again.
 
 import { listHistory } from '../session/rest.js';
-import { explain } from '../session/troubles.js';
+import { explain } from '../session/error-texts.js';
 import { byId, say } from './elements.js';
 import { historyRow } from './queue-row.js';
 import { Tabs } from './tabs.js';

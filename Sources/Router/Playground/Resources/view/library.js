@@ -1,7 +1,7 @@
 // The media root's folders and files.
 
 import { listMedia } from '../session/rest.js';
-import { explain } from '../session/troubles.js';
+import { explain } from '../session/error-texts.js';
 import { byId, icon, make, say } from './elements.js';
 import { fileKind, fileTitle, sizeLabel } from './format.js';
 import { foundRow } from './found-row.js';

@@ -1,6 +1,6 @@
 // What the page says about trouble: a banner while a connection is gone, and messages that pass.
 
-import { explain, sentence } from '../session/troubles.js';
+import { explain, sentence } from '../session/error-texts.js';
 import { announce, byId, iconButton, make, passFocus, setText } from './elements.js';
 
 const SHOWN_MS = 9000;

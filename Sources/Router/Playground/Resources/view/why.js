@@ -2,7 +2,7 @@
 
 import { askWhy } from '../session/rest.js';
 import { examineSilence } from '../session/silence.js';
-import { explain } from '../session/troubles.js';
+import { explain } from '../session/error-texts.js';
 import { byId, closeByBackdrop, icon, make, setText } from './elements.js';
 import { millisecondsLabel } from './format.js';
 import { waterfall } from './waterfall.js';

@@ -1,12 +1,12 @@
 // What went wrong, in words for people: what happened, and what to do about it. Codes are those of
-// docs/wire-protocol.md, and a few this page has of its own. Pure, so that every trouble has its words in one place.
+// docs/wire-protocol.md, and a few this page has of its own. Pure, so that every error has its texts in one place.
 
 const AGAIN_SOON = 'Try it again in a moment.';
 const ANOTHER = 'Choose another track, or another place to get this one from.';
 const RELOAD = 'Reload the page; it may be older than the server.';
 
 /** code → what happened, and what to do. */
-const TROUBLES = {
+const ERROR_TEXTS = {
   // The source.
   invalid_source: ['This is not an address that can be played.', 'Use a link that begins with https://, or a track of the library.'],
   source_not_found: ['The track is not there.', 'Check the address; the file may have been moved or renamed.'],
@@ -58,8 +58,8 @@ const TROUBLES = {
  * A code that is not known here keeps the server's words.
  */
 export function explain({ code, message = '', hint = '' }) {
-  const known = TROUBLES[code];
-  if (!known) return { what: sentence(message) || 'Something went wrong.', advice: sentence(hintForPeople(hint)), detail: '' };
+  const known = ERROR_TEXTS[code];
+  if (!known) return { what: sentence(message) || 'Something went wrong.', advice: sentence(userHint(hint)), detail: '' };
   const [what, advice] = known;
   return { what, advice, detail: sentence(message) === what ? '' : message };
 }
@@ -70,6 +70,6 @@ export function sentence(text) {
 }
 
 /** A hint without what is meant for programmers: "the Router keeps trying; GET /health says when it is back". */
-export const hintForPeople = (hint = '') => hint.split('; ').filter((part) => !FOR_OPERATORS.test(part)).join('; ');
+const userHint = (hint = '') => hint.split('; ').filter((part) => !FOR_OPERATORS.test(part)).join('; ');
 
 const FOR_OPERATORS = /\b(?:GET|POST|PUT|DELETE) \/|(?:^|\s)--[a-z]|\b[a-z]+_[a-z]+\b|docs\//;

@@ -12,14 +12,14 @@ export const KINDS = {
 
 /** outcome → its word, where there is one to say. */
 export const OUTCOMES = { success: 'succeeded', failure: 'failed', pending: 'pending' };
-/** As they are written where they go with a person's deed. */
+/** As they are written where they go with a person's name. */
 const REVIEWS = { success: 'approved a pull request', failure: 'asked for changes' };
 /** Kinds that machines finish. */
 const RUNS = { check_run: 'a check', workflow_run: 'a workflow', deployment_status: 'a deployment' };
 const SUBJECTS = { pull_request: 'a pull request', issues: 'an issue', release: 'a release' };
 
 /** "monalisa pushed 3 commits to main". */
-export function deed(event) {
+export function summary(event) {
   return `${event.sender} ${verb(event)}`;
 }
 

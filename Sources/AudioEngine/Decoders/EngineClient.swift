@@ -1,8 +1,9 @@
 import ServiceSupport
 import WireProtocol
 
-/// The engine, as a production's thread in a decoder process sees it: it asks, and waits for the answer.
-final class EngineLink {
+/// The decoder process's side of the conversation about one source: sends a request to the engine, and waits for the
+/// answer.
+final class EngineClient {
   private let socket: DecoderSocket
   /// What is delivered before the source is waited for.
   weak var batch: PacketBatch?
@@ -80,7 +81,7 @@ final class EngineLink {
   func end() throws(ErrorReport) { try send(.ended) }
 
   func deliver(picture bytes: UnsafeRawBufferPointer) throws(ErrorReport) {
-    do { try socket.send(long: DecoderMessage.picture.rawValue, bytes) } catch { throw .superseded }
+    do { try socket.send(long: MessageFromDecoder.picture.rawValue, bytes) } catch { throw .superseded }
   }
 
   /// The last word. Nobody may hear it.
@@ -89,7 +90,7 @@ final class EngineLink {
   // MARK: Messages
 
   private func send(
-    _ kind: DecoderMessage, flag: UInt32 = 0, number: Int64 = 0,
+    _ kind: MessageFromDecoder, flag: UInt32 = 0, number: Int64 = 0,
     _ payload: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0)
   ) throws(ErrorReport) {
     do {
@@ -99,16 +100,16 @@ final class EngineLink {
     }
   }
 
-  private func send(_ kind: DecoderMessage, json value: some Encodable) throws(ErrorReport) {
+  private func send(_ kind: MessageFromDecoder, json value: some Encodable) throws(ErrorReport) {
     do { try socket.send(kind.rawValue, json: value) } catch { throw .superseded }
   }
 
   /// - Throws: what the engine refuses it for; `superseded` where the engine has gone.
-  private func receive(_ kind: EngineMessage) throws(ErrorReport) -> DecoderSocket.Message {
+  private func receive(_ kind: MessageToDecoder) throws(ErrorReport) -> DecoderSocket.Message {
     let message: DecoderSocket.Message
     do { message = try socket.receive() } catch { throw .superseded }
     workingNanoseconds = MonotonicClock.nowNanoseconds
-    switch EngineMessage(rawValue: message.header.kind) {
+    switch MessageToDecoder(rawValue: message.header.kind) {
     case kind: return message
     case .refused: throw try decode(message) as ErrorReport
     default: throw .superseded
@@ -120,21 +121,21 @@ final class EngineLink {
   }
 }
 
-/// A source that the engine reads: what comes from the web.
-final class EngineInput: MediaInput {
-  private let link: EngineLink
+/// A source that the engine reads for the decoder process: anything that is not a local file.
+final class EngineFedInput: MediaInput {
+  private let engine: EngineClient
   let byteCount: Int64?
   let isSeekable: Bool
 
-  init(_ link: EngineLink, _ job: DecoderJob) {
-    self.link = link
+  init(_ engine: EngineClient, _ job: DecoderJob) {
+    self.engine = engine
     byteCount = job.byteCount
     isSeekable = job.isSeekable
   }
 
   func read(into destination: UnsafeMutableRawBufferPointer) throws(ErrorReport) -> Int {
-    try link.read(into: destination)
+    try engine.read(into: destination)
   }
 
-  func seek(to offset: Int64) throws(ErrorReport) { try link.seek(to: offset) }
+  func seek(to offset: Int64) throws(ErrorReport) { try engine.seek(to: offset) }
 }
