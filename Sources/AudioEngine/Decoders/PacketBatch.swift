@@ -1,7 +1,7 @@
 import WireProtocol
 
 /// Packets on their way from a decoder process to a timeline: collected, and delivered together. Before more of the
-/// source is waited for, what there is of them is delivered (`EngineLink`).
+/// source is waited for, what there is of them is delivered (`EngineClient`).
 final class PacketBatch {
   /// So many at once: a good part of a turn, and not the whole of it.
   private static let packetCount = 25
@@ -21,7 +21,7 @@ final class PacketBatch {
     self.engine = engine
     self.primedCount = primedCount
     bytes.reserveCapacity(DecoderSocket.maximumPayloadByteCount)
-    link.batch = self
+    engine.batch = self
   }
 
   /// Takes a packet of at most a quarter of a timeline's segment (`OpusPassthrough`).
