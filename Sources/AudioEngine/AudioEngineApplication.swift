@@ -53,14 +53,16 @@ package struct AudioEngineApplication: Sendable {
     admission.record(packets: encoding.packets, nanoseconds: encoding.nanoseconds)
     let freshness = SourceFreshness(mediaRoot: mediaRoot, webCacheSeconds: configuration.webCacheSeconds)
     let disk = try makeDiskCache(freshness)
+    let opener = SourceOpener(
+      configuration, mediaRoot: mediaRoot, extractor: extractor, decoders: decoders)
     let timelines = makeTimelines(
-      opener: SourceOpener(configuration, mediaRoot: mediaRoot, extractor: extractor, decoders: decoders),
+      opener: opener,
       freshness: freshness, disk: disk,
       pacer: pacer, workers: workers, permits: permits, admission: admission)
     let renders = RenderService(threadCount: budget.threadCount)
     let handler = CommandHandler(
       pacer: pacer, timelines: timelines, mediaRoot: mediaRoot, decoders: decoders,
-      resolver: QueryResolver(mediaRoot: mediaRoot, extractor: extractor), renders: renders)
+      resolver: QueryResolver(mediaRoot: mediaRoot, extractor: extractor, web: opener.web), renders: renders)
     try pacer.start(
       limits: Hello.Limits(
         maximumWorkers: configuration.maximumWorkers, maximumSessions: configuration.maximumSessions,

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from urllib.parse import quote
 
 import aiohttp
 import pytest
@@ -15,6 +16,7 @@ from ogg import read_opus
 from opus import RATE, decode
 from processes import Antiphon
 from tab import expect, tab_in
+from web_server import WebServer
 
 #: Longer than any test listens.
 LOW, HIGH = tone_clip(440, 20, FLAC), tone_clip(880, 20, FLAC)
@@ -215,3 +217,29 @@ async def test_a_player_that_asks_is_told_the_titles(antiphon, icecast, media, n
         assert abs(dominant_frequency(decode(read_opus(sound).packets)[RATE // 10 :, 0]) - 440) < 3
         async with aiohttp.ClientSession() as http, http.get(address) as answer:
             assert "icy-metaint" not in answer.headers and await answer.content.readexactly(4) == b"OggS"
+
+
+async def test_a_playlist_is_its_first_station_that_answers(antiphon, icecast, media, new_session):
+    """By URL and below the media root; asked for as a list, it is one."""
+    icecast.feed("live", media.path(LOW))
+    pls = f"[playlist]\nFile1={icecast.url}/gone\nTitle1=Gone\nFile2={icecast.url}/live\nTitle2=Here\n"
+    (media.root / "station.pls").write_text(pls)
+    (media.root / "mine.m3u").write_text(f"#EXTM3U\n#EXTINF:3,Ann - Song\n{SONG.file}\n{icecast.url}/live\n")
+    (media.root / "itself.m3u").write_text("itself.m3u\n")
+    with WebServer(media.root) as site:
+        listed = {
+            f"{site.url}/files/station.pls": [(f"{icecast.url}/gone", "Gone"), (f"{icecast.url}/live", "Here")],
+            "media:mine.m3u": [(SONG.url, "Ann - Song"), (f"{icecast.url}/live", None)],
+        }
+        for url, entries in listed.items():
+            found = (await request("GET", f"{antiphon.router.url}/api/v1/resolve?query={quote(url)}")).body
+            assert found["kind"] == "playlist"
+            assert [(entry["url"], entry.get("title")) for entry in found["entries"]] == entries
+        async with listen(antiphon.router.url, new_session()) as listener:
+            ready = await play(listener, f"{site.url}/files/station.pls")
+            assert (ready["live"], ready["station"]) == (True, "Test FM"), ready
+            await hear(listener, 440, "a station of a playlist")
+            await listener.play("media:mine.m3u")
+            await hear(listener, 620, "the first of a list")
+            refused = await listener.ask("play", url="media:itself.m3u")
+            assert refused["code"] == "source_not_audio", refused

@@ -1,13 +1,22 @@
+import Dispatch
+import Synchronization
 import WireProtocol
 
 /// Finds out what an address or words lead to: a file, a track, a playlist, or what a search finds.
 package struct QueryResolver: Sendable {
+  /// Playlists that are fetched at once: each blocks a thread for as long as its server takes.
+  private static let maximumFetches = 16
+  private static let fetches = DispatchQueue(label: "antiphon.playlists", attributes: .concurrent)
+  private static let fetchCount = Atomic<Int>(0)
+
   let mediaRoot: MediaRoot?
   let extractor: Extractor
+  let web: WebAccess
 
-  package init(mediaRoot: MediaRoot?, extractor: Extractor) {
+  package init(mediaRoot: MediaRoot?, extractor: Extractor, web: WebAccess) {
     self.mediaRoot = mediaRoot
     self.extractor = extractor
+    self.web = web
   }
 
   /// - Throws: `invalid_source`, and what opening a file or extracting a page fails with.
@@ -37,7 +46,8 @@ package struct QueryResolver: Sendable {
       throw ErrorReport(
         .sourceNotFound, "the engine has no media root", hint: "start it with --media-root", stage: .resolve)
     }
-    _ = try mediaRoot.open(path)
+    let input = try mediaRoot.open(path)
+    if PlaylistFile.mayBe(name: path) { return try Self.resolution(request, PlaylistFile(input, path: path)) }
     let name = path.split(separator: "/").last.map(String.init)
     return Resolution(
       query: request.query, kind: .track, entries: [.init(url: MediaSource.url(forPath: path), title: name)])
@@ -46,6 +56,7 @@ package struct QueryResolver: Sendable {
   private func web(
     _ url: String, _ request: ResolveRequest, _ client: String?
   ) async throws(ErrorReport) -> Resolution {
+    if PlaylistFile.mayBe(name: url) { return Self.resolution(request, try await fetchPlaylist(url)) }
     do throws(ErrorReport) {
       return Self.resolution(
         request, .playlist, try await extractor.list(url, limit: request.limit, for: client))
@@ -54,6 +65,33 @@ package struct QueryResolver: Sendable {
       guard error.code == .extractorUnavailable else { throw error }
       return Resolution(query: request.query, kind: .track, entries: [.init(url: url)])
     }
+  }
+
+  /// On a thread that may wait.
+  private func fetchPlaylist(_ url: String) async throws(ErrorReport) -> PlaylistFile {
+    defer { Self.fetchCount.subtract(1, ordering: .relaxed) }
+    guard Self.fetchCount.add(1, ordering: .relaxed).newValue <= Self.maximumFetches else {
+      throw ErrorReport(
+        .workersExhausted, "\(Self.maximumFetches) playlists are being fetched",
+        hint: "try again in a few seconds",
+        stage: .resolve)
+    }
+    let result: Result<PlaylistFile, ErrorReport> = await withCheckedContinuation { continuation in
+      Self.fetches.async { [web] in
+        continuation.resume(
+          returning: Result { () throws(ErrorReport) in
+            try PlaylistFile(fetching: WebRequest(url: url), access: web, isCancelled: { false })
+          })
+      }
+    }
+    return try result.get()
+  }
+
+  private static func resolution(_ request: ResolveRequest, _ playlist: PlaylistFile) -> Resolution {
+    Resolution(
+      query: request.query, kind: .playlist, title: playlist.title,
+      entries: playlist.entries.prefix(request.limit).map { .init(url: $0.url, title: $0.title) },
+      truncated: playlist.entries.count > request.limit)
   }
 
   private static func resolution(

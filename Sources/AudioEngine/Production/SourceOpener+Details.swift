@@ -7,7 +7,7 @@ extension SourceOpener {
     let extraction = opened.extraction
     let facts = opened.source.facts
     var details = TrackDetails(
-      title: extraction?.title ?? facts.title,
+      title: extraction?.title ?? facts.title ?? opened.listedTitle,
       durationMilliseconds: facts.durationMilliseconds ?? extraction?.durationMilliseconds,
       codec: facts.codecName, isPassthrough: isPassthrough)
     details.isDurationEstimated = facts.isDurationEstimated

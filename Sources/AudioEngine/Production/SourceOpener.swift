@@ -10,6 +10,8 @@ struct OpenedSource {
   let identity: SourceIdentity
   /// Of a radio station: what it says of itself.
   let station: Station?
+  /// As the playlist calls it that it stands in.
+  var listedTitle: String?
 
   /// Whether it has no end, as its server or its page says.
   var isLive: Bool { station != nil || extraction?.isLive == true }
@@ -18,6 +20,9 @@ struct OpenedSource {
 /// Opens a track's source: a file, a direct link, or a page with the help of yt-dlp, which is asked only
 /// where the address gives no audio itself.
 package struct SourceOpener: Sendable {
+  private static let maximumPlaylistDepth = 3
+  private static let maximumTriedEntries = 8
+
   let mediaRoot: MediaRoot?
   let web: WebAccess
   let extractor: Extractor
@@ -31,14 +36,20 @@ package struct SourceOpener: Sendable {
   }
 
   /// Blocks the calling worker. The permit is held on return, while probing, and not while waiting.
-  func open(_ source: MediaSource, _ permit: HeldPermit) throws(ErrorReport) -> OpenedSource {
+  ///
+  /// - Parameter depth: how many playlists lead to it.
+  func open(
+    _ source: MediaSource, _ permit: HeldPermit, depth: Int = 0
+  ) throws(ErrorReport) -> OpenedSource {
     try decoders.crashing.check(source)
     switch source {
     case .score: throw ErrorReport(.internal, "a score is rendered, and not opened", stage: .resolve)
+    case .file(let path) where PlaylistFile.mayBe(name: path):
+      return try open(PlaylistFile(open(path: path, permit), path: path), permit, depth: depth)
     case .file(let path):
       return try probe(try open(path: path, permit), of: source, nil, permit)
     case .web(let url):
-      guard let known = extractor.known(url) else { return try open(link: url, permit) }
+      guard let known = extractor.known(url) else { return try open(link: url, permit, depth: depth) }
       do throws(ErrorReport) {
         return try open(known, of: url, permit)
       } catch {
@@ -62,10 +73,17 @@ package struct SourceOpener: Sendable {
   }
 
   /// An address that may be audio itself.
-  private func open(link url: String, _ permit: HeldPermit) throws(ErrorReport) -> OpenedSource {
+  private func open(
+    link url: String, _ permit: HeldPermit, depth: Int
+  ) throws(ErrorReport) -> OpenedSource {
     let finding: ErrorReport
     do throws(ErrorReport) {
       let input = try HTTPInput(WebRequest(url: url), access: web, permit: permit)
+      if PlaylistFile.mayBe(name: url, mediaType: input.contentType) {
+        let playlist = try PlaylistFile(
+          fetching: WebRequest(url: url), access: web, isCancelled: permit.isCancelled)
+        return try open(playlist, permit, depth: depth)
+      }
       if let type = input.contentType, Self.isPage(type) { throw Self.page(url, type) }
       return try probe(input, of: .web(url: url), nil, permit)
     } catch {
@@ -73,6 +91,29 @@ package struct SourceOpener: Sendable {
       finding = error
     }
     return try open(page: url, permit, finding: finding)
+  }
+
+  /// The first of a playlist that can be opened: a station's mirrors are tried in turn.
+  private func open(
+    _ playlist: PlaylistFile, _ permit: HeldPermit, depth: Int
+  ) throws(ErrorReport) -> OpenedSource {
+    guard depth < Self.maximumPlaylistDepth else {
+      throw ErrorReport(
+        .sourceNotAudio, "playlists lead to playlists, over \(Self.maximumPlaylistDepth) times",
+        stage: .resolve)
+    }
+    var failure: ErrorReport?
+    for entry in playlist.entries.prefix(Self.maximumTriedEntries) {
+      do throws(ErrorReport) {
+        var opened = try open(MediaSource(entry.url), permit, depth: depth + 1)
+        opened.listedTitle = entry.title ?? playlist.title
+        return opened
+      } catch {
+        guard !permit.isCancelled() else { throw error }
+        failure = failure ?? error
+      }
+    }
+    throw failure ?? ErrorReport(.internal, "a playlist without entries", stage: .resolve)
   }
 
   /// - Parameter finding: what the address gave when it was opened as it is.
