@@ -56,7 +56,15 @@ package struct QueryResolver: Sendable {
   private func web(
     _ url: String, _ request: ResolveRequest, _ client: String?
   ) async throws(ErrorReport) -> Resolution {
-    if PlaylistFile.mayBe(name: url) { return Self.resolution(request, try await fetchPlaylist(url)) }
+    if PlaylistFile.mayBe(name: url) {
+      do throws(ErrorReport) {
+        return Self.resolution(request, try await fetchPlaylist(url))
+      } catch {
+        // A stream in segments has no list of its own.
+        guard error.code == .sourceNotAudio else { throw error }
+        return Resolution(query: request.query, kind: .track, entries: [.init(url: url)])
+      }
+    }
     do throws(ErrorReport) {
       return Self.resolution(
         request, .playlist, try await extractor.list(url, limit: request.limit, for: client))

@@ -14,6 +14,8 @@ final class DecodedSource {
   private(set) var facts: SourceFacts
   private var call: DecoderCall
   private var suspicion: Suspicion
+  /// It is behind a discontinuity, whose place in the track nothing says.
+  private var isLaterPart = false
 
   /// Opens it. Blocks the calling worker, which holds its permit.
   init(
@@ -33,6 +35,29 @@ final class DecodedSource {
     self.permit = permit
     self.pool = pool
     self.suspicion = suspicion
+    if let segmented {
+      facts.durationMilliseconds = segmented.durationMilliseconds
+      facts.isDurationEstimated = false
+    }
+  }
+
+  private var segmented: (any SegmentedInput)? { input as? any SegmentedInput }
+
+  /// Goes on with the stream that follows at a discontinuity.
+  ///
+  /// - Returns: false where none does.
+  func beginNextPart() throws(ErrorReport) -> Bool {
+    guard let segmented, segmented.hasNextPart else { return false }
+    segmented.beginNextPart()
+    isLaterPart = true
+    permit.acquire()
+    do throws(DecoderFailure) {
+      (call, _) = try Self.open(input, permit, pool, isApart: suspicion.isSuspect)
+    } catch {
+      try suspicion.note(error, at: 0)
+      throw ErrorReport(.sourceCorrupt, "what follows a discontinuity cannot be opened", stage: .decode)
+    }
+    return true
   }
 
   private static func open(
@@ -73,10 +98,14 @@ final class DecodedSource {
 
   private func order(_ key: TrackKey, _ encoding: EncodingSettings, from count: Int) -> ProductionOrder {
     // A live source has no place to go back to.
-    let primed = permit.isLive ? 0 : min(count, Self.primedPackets)
-    let start = key.startMilliseconds + (count - primed) * WireLimits.packetDurationMilliseconds
+    let hasPlace = !permit.isLive && !isLaterPart
+    let primed = hasPlace ? min(count, Self.primedPackets) : 0
+    let start =
+      key.startMilliseconds + (count - primed) * WireLimits.packetDurationMilliseconds
+      - (segmented?.originMilliseconds ?? 0)
     return ProductionOrder(
-      startMilliseconds: permit.isLive ? 0 : start, primedPackets: primed, volume: key.volume,
+      startMilliseconds: hasPlace ? max(0, start) : 0, seeks: segmented == nil, primedPackets: primed,
+      volume: key.volume,
       allowsPassthrough: key.allowsPassthrough, encoding: encoding,
       kilobitsPerSecond: key.bitrateKilobits)
   }

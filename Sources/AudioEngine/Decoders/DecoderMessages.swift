@@ -76,6 +76,8 @@ struct ProductionOrder: Codable {
   /// Of the first packet.
   var startMilliseconds: Int
   /// How many of the first packets are not delivered: they only bring decoder and encoder to where they stood.
+  /// Whether the place is sought; else what comes before it is read and thrown away.
+  var seeks: Bool
   var primedPackets: Int
   var volume: Double
   var allowsPassthrough: Bool

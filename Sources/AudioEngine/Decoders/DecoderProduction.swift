@@ -48,7 +48,7 @@ struct DecoderProduction {
     var demuxer = try Demuxer(input: input, watch: watch())
     let order = try engine.tell(SourceFacts(of: demuxer))
     let start = order.startMilliseconds
-    if start > 0 { try demuxer.seek(toMilliseconds: max(0, start - Self.seekLeadMilliseconds)) }
+    if start > 0, order.seeks { try demuxer.seek(toMilliseconds: max(0, start - Self.seekLeadMilliseconds)) }
     let batch = PacketBatch(engine, primedCount: order.primedPackets)
     if order.allowsPassthrough, demuxer.fitsPassthrough {
       var pipeline = PassthroughPipeline(startMilliseconds: start)

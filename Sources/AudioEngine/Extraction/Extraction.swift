@@ -12,6 +12,8 @@ package struct Extraction: Sendable {
   let request: WebRequest
   /// yt-dlp's name of the format; the same format again is the same bytes.
   let formatID: String?
+  /// It is an HLS playlist.
+  let isSegmented: Bool
   let title: String?
   let artist: String?
   let album: String?
@@ -33,6 +35,7 @@ package struct Extraction: Sendable {
       url: track.streamURL,
       headers: track.headers.map { WebRequest.Header(name: $0.name, value: $0.value) })
     formatID = track.formatID
+    isSegmented = track.isSegmented
     title = track.about.title
     artist = track.about.artist
     album = track.about.album

@@ -88,6 +88,7 @@ struct WorkerAnswer: Decodable, Sendable {
   struct Track: Decodable, Sendable {
     var streamURL: String
     var formatID: String?
+    var isSegmented: Bool
     var headers: [Header]
     var about: About
 
@@ -100,6 +101,7 @@ struct WorkerAnswer: Decodable, Sendable {
       case headers, about
       case streamURL = "stream_url"
       case formatID = "format_id"
+      case isSegmented = "is_segmented"
     }
   }
 

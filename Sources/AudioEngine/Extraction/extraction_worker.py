@@ -28,6 +28,8 @@ ANSWER_BYTE_LIMIT = 512 * 1024
 URL_LIMIT = 8_192
 TEXT_LIMIT = 300
 HEADER_LIMIT = 32
+PLAIN_PROTOCOLS = ("http", "https")
+SEGMENTED_PROTOCOLS = ("m3u8", "m3u8_native")
 #: Programs that yt-dlp may start: the JavaScript runtime that YouTube's player needs, which yt-dlp itself starts
 #: without any permission. ffmpeg and the like would open connections that nobody checks.
 PROGRAMS = {"deno"}
@@ -251,13 +253,14 @@ class Extractor:
         if "antiphon_chosen" not in info:
             raise JobError(
                 "unsupported",
-                "it has no audio over plain http" if info.get("formats") or info.get("url") else "it has no media",
+                "it has no audio over http or in HLS segments" if info.get("formats") or info.get("url") else "it has no media",
             )
         headers = list((info.get("http_headers") or {}).items())[:HEADER_LIMIT]
         return {
             "track": {
                 "stream_url": info["url"],
                 "format_id": info.get("format_id"),
+                "is_segmented": info.get("protocol") in SEGMENTED_PROTOCOLS,
                 "headers": [{"name": str(name), "value": str(value)} for name, value in headers],
                 "about": about(info),
             }
@@ -298,19 +301,22 @@ class Extractor:
 
 
 def choose_format(formats: list[dict], format_id: str | None):
-    """The best audio that one plain request gets; `format_id` asks for that one again and no other."""
-    fitting = [
-        item
-        for item in formats
-        if item.get("protocol") in ("http", "https")
-        and item.get("acodec") != "none"
-        and is_web_url(item.get("url") or "")
-        and format_id in (None, item.get("format_id"))
-    ]
-    # Sorted by yt-dlp, the best last; what has no picture costs fewer bytes.
-    chosen = next((item for item in reversed(fitting) if item.get("vcodec") == "none"), None)
-    if chosen := chosen or (fitting[-1] if fitting else None):
-        yield {**chosen, "antiphon_chosen": True}
+    """The best audio that one plain request gets, else the best in HLS segments; `format_id` asks for that one again and
+    no other."""
+    for protocols in (PLAIN_PROTOCOLS, SEGMENTED_PROTOCOLS):
+        fitting = [
+            item
+            for item in formats
+            if item.get("protocol") in protocols
+            and item.get("acodec") != "none"
+            and is_web_url(item.get("url") or "")
+            and format_id in (None, item.get("format_id"))
+        ]
+        # Sorted by yt-dlp, the best last; what has no picture costs fewer bytes.
+        chosen = next((item for item in reversed(fitting) if item.get("vcodec") == "none"), None)
+        if chosen := chosen or (fitting[-1] if fitting else None):
+            yield {**chosen, "antiphon_chosen": True}
+            return
 
 
 def about(info: dict) -> dict:

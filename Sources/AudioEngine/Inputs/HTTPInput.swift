@@ -115,7 +115,7 @@ final class HTTPInput: MediaInput {
   private func begin() throws(HTTPFailure) {
     permit.pause()
     let (transfer, head) = try connector.get(
-      &request, HTTPTransfer.Range(first: 0, validator: nil), journal: permit.journal)
+      &request, HTTPTransfer.Range(first: 0), journal: permit.journal)
     self.transfer = transfer
     contentType = head.headers.first(name: "content-type").map {
       $0.prefix { $0 != ";" }.trimmingCharacters(in: .whitespaces).lowercased()

@@ -39,10 +39,18 @@ final class HTTPTransfer: HTTPClientResponseDelegate, Sendable {
 
   /// The part of the source that is wanted.
   struct Range {
-    /// The first byte's offset; the part goes to the end.
+    /// The first byte's offset.
     var first: Int64
+    /// The last byte's; nil for all that follow.
+    var last: Int64?
     /// What the source was known by: where it is another by now, the whole is sent (`If-Range`).
     var validator: String?
+
+    init(first: Int64, last: Int64? = nil, validator: String? = nil) {
+      self.first = first
+      self.last = last
+      self.validator = validator
+    }
   }
 
   /// Starts the request.
@@ -52,7 +60,7 @@ final class HTTPTransfer: HTTPClientResponseDelegate, Sendable {
     for header in wanted.headers { headers.replaceOrAdd(name: header.name, value: header.value) }
     headers.add(name: "Accept-Encoding", value: "identity")
     if range.first == 0 { headers.add(name: "Icy-MetaData", value: "1") }
-    headers.add(name: "Range", value: "bytes=\(range.first)-")
+    headers.add(name: "Range", value: "bytes=\(range.first)-\(range.last.map(String.init) ?? "")")
     if range.first > 0, let validator = range.validator { headers.add(name: "If-Range", value: validator) }
     do {
       let request = try HTTPClient.Request(url: url, headers: headers)

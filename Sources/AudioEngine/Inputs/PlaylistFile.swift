@@ -42,9 +42,7 @@ package struct PlaylistFile: Equatable {
     let lines = text.split(whereSeparator: \.isNewline).map { $0.trimmingCharacters(in: .whitespaces) }
     if lines.contains(where: { $0.hasPrefix("#EXT-X-") }) {
       throw ErrorReport(
-        .sourceNotAudio, "it is a list of segments (HLS), which is not played",
-        hint: "give the address of a stream or file",
-        stage: .probe)
+        .sourceNotAudio, "it is a list of HLS segments, which is one stream", stage: .probe)
     }
     if lines.first?.lowercased() == "[playlist]" {
       readPLS(lines, source)
@@ -150,20 +148,14 @@ extension PlaylistFile {
     let transfer: HTTPTransfer
     do throws(HTTPFailure) {
       (transfer, _) = try HTTPConnector(access: access, isCancelled: isCancelled).get(
-        &request, HTTPTransfer.Range(first: 0, validator: nil), journal: nil)
+        &request, HTTPTransfer.Range(first: 0), journal: nil)
     } catch {
       throw error.report
     }
     defer { transfer.close() }
-    var bytes: [UInt8] = []
-    var buffer = [UInt8](repeating: 0, count: 16_384)
-    while bytes.count < Self.maximumByteCount {
-      let count = try buffer.withUnsafeMutableBytes { (buffer) throws(ErrorReport) in
-        try transfer.read(into: buffer, timeoutSeconds: access.timeoutSeconds, isCancelled: isCancelled)
-      }
-      guard count > 0 else { break }
-      bytes += buffer[..<count]
-    }
-    try self.init(Array(bytes.prefix(Self.maximumByteCount)), from: .web(url: request.url))
+    let bytes = try transfer.readAll(
+      maximumByteCount: Self.maximumByteCount, timeoutSeconds: access.timeoutSeconds, isCancelled: isCancelled
+    )
+    try self.init(bytes, from: .web(url: request.url))
   }
 }

@@ -103,7 +103,8 @@ package struct Producer: Sendable {
 
   private func run(_ timeline: Timeline, _ permit: HeldPermit) throws(ErrorReport) {
     onProduction()
-    var opened = try opener.open(timeline.key.source, permit)
+    var opened = try opener.open(
+      timeline.key.source, permit, startMilliseconds: timeline.key.startMilliseconds)
     timeline.becomeOpen(opened.identity)
     if opened.isLive { timeline.becomeLive() }
     let facts = opened.source.facts
@@ -118,7 +119,14 @@ package struct Producer: Sendable {
     defer { if production.isTranscoding { admission.leave(timeline) } }
     var backoff = LiveBackoff()
     while true {
-      let failure = produce(opened.source, &production, permit)
+      var failure = produce(opened.source, &production, permit)
+      if failure == nil {
+        do throws(ErrorReport) {
+          if try opened.source.beginNextPart() { continue }
+        } catch {
+          failure = error
+        }
+      }
       guard timeline.isLive, production.writer.count > 0, !timeline.isCancelled else {
         if let failure { throw failure }
         return try checkEnd(facts, production.writer)

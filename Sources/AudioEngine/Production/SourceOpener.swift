@@ -10,11 +10,13 @@ struct OpenedSource {
   let identity: SourceIdentity
   /// Of a radio station: what it says of itself.
   let station: Station?
+  /// Whether its playlist has no end.
+  let isEndless: Bool
   /// As the playlist calls it that it stands in.
   var listedTitle: String?
 
   /// Whether it has no end, as its server or its page says.
-  var isLive: Bool { station != nil || extraction?.isLive == true }
+  var isLive: Bool { station != nil || isEndless || extraction?.isLive == true }
 }
 
 /// Opens a track's source: a file, a direct link, or a page with the help of yt-dlp, which is asked only
@@ -37,9 +39,11 @@ package struct SourceOpener: Sendable {
 
   /// Blocks the calling worker. The permit is held on return, while probing, and not while waiting.
   ///
-  /// - Parameter depth: how many playlists lead to it.
+  /// - Parameters:
+  ///   - startMilliseconds: where in the track it is read from, where only its server can go there.
+  ///   - depth: how many playlists lead to it.
   func open(
-    _ source: MediaSource, _ permit: HeldPermit, depth: Int = 0
+    _ source: MediaSource, _ permit: HeldPermit, startMilliseconds: Int = 0, depth: Int = 0
   ) throws(ErrorReport) -> OpenedSource {
     try decoders.crashing.check(source)
     switch source {
@@ -49,13 +53,15 @@ package struct SourceOpener: Sendable {
     case .file(let path):
       return try probe(try open(path: path, permit), of: source, nil, permit)
     case .web(let url):
-      guard let known = extractor.known(url) else { return try open(link: url, permit, depth: depth) }
+      guard let known = extractor.known(url) else {
+        return try open(link: url, permit, startMilliseconds: startMilliseconds, depth: depth)
+      }
       do throws(ErrorReport) {
-        return try open(known, of: url, permit)
+        return try open(known, of: url, permit, startMilliseconds: startMilliseconds)
       } catch {
         guard !permit.isCancelled() else { throw error }
         // The address may have expired before its time.
-        return try open(page: url, permit, finding: nil)
+        return try open(page: url, permit, startMilliseconds: startMilliseconds, finding: nil)
       }
     }
   }
@@ -74,12 +80,15 @@ package struct SourceOpener: Sendable {
 
   /// An address that may be audio itself.
   private func open(
-    link url: String, _ permit: HeldPermit, depth: Int
+    link url: String, _ permit: HeldPermit, startMilliseconds: Int, depth: Int
   ) throws(ErrorReport) -> OpenedSource {
     let finding: ErrorReport
     do throws(ErrorReport) {
       let input = try HTTPInput(WebRequest(url: url), access: web, permit: permit)
       if PlaylistFile.mayBe(name: url, mediaType: input.contentType) {
+        if let stream = try openSegments(WebRequest(url: url), permit, startMilliseconds: startMilliseconds) {
+          return try probe(stream, of: .web(url: url), nil, permit)
+        }
         let playlist = try PlaylistFile(
           fetching: WebRequest(url: url), access: web, isCancelled: permit.isCancelled)
         return try open(playlist, permit, depth: depth)
@@ -90,7 +99,19 @@ package struct SourceOpener: Sendable {
       guard error.code == .sourceNotAudio else { throw error }
       finding = error
     }
-    return try open(page: url, permit, finding: finding)
+    return try open(page: url, permit, startMilliseconds: startMilliseconds, finding: finding)
+  }
+
+  /// Nil where the playlist is none of HLS.
+  private func openSegments(
+    _ request: WebRequest, _ permit: HeldPermit, startMilliseconds: Int
+  ) throws(ErrorReport) -> HLSInput? {
+    do throws(ErrorReport) {
+      return try HLSInput(request, access: web, permit: permit, startMilliseconds: startMilliseconds)
+    } catch {
+      guard error.code == .sourceNotAudio, error.stage == .probe else { throw error }
+      return nil
+    }
   }
 
   /// The first of a playlist that can be opened: a station's mirrors are tried in turn.
@@ -118,7 +139,7 @@ package struct SourceOpener: Sendable {
 
   /// - Parameter finding: what the address gave when it was opened as it is.
   private func open(
-    page url: String, _ permit: HeldPermit, finding: ErrorReport?
+    page url: String, _ permit: HeldPermit, startMilliseconds: Int, finding: ErrorReport?
   ) throws(ErrorReport) -> OpenedSource {
     permit.pause()
     let asked = MonotonicClock.nowNanoseconds
@@ -132,15 +153,20 @@ package struct SourceOpener: Sendable {
     permit.journal.record(.extract, since: asked)
     // What yt-dlp takes for a media file by its name alone.
     if let finding, extraction.request.url == url { throw finding }
-    return try open(extraction, of: url, permit)
+    return try open(extraction, of: url, permit, startMilliseconds: startMilliseconds)
   }
 
   private func open(
-    _ extraction: Extraction, of url: String, _ permit: HeldPermit
+    _ extraction: Extraction, of url: String, _ permit: HeldPermit, startMilliseconds: Int
   ) throws(ErrorReport) -> OpenedSource {
     // yt-dlp's answer is a stranger's word as well.
     guard case .web = try MediaSource(extraction.request.url) else {
       throw ErrorReport(.sourceForbidden, "\(url.prefix(200)) leads to a file", stage: .extract)
+    }
+    if extraction.isSegmented {
+      let input = try HLSInput(
+        extraction.request, access: web, permit: permit, startMilliseconds: startMilliseconds)
+      return try probe(input, of: .web(url: url), extraction, permit)
     }
     var current = extraction
     let input = try HTTPInput(
@@ -163,7 +189,8 @@ package struct SourceOpener: Sendable {
     let decoded = try DecodedSource(source, input, permit, pool: decoders)
     permit.journal.record(.probe, since: probing)
     return OpenedSource(
-      source: decoded, extraction: extraction, identity: input.identity, station: input.station)
+      source: decoded, extraction: extraction, identity: input.identity, station: input.station,
+      isEndless: (input as? any SegmentedInput)?.isLive == true)
   }
 
   /// Media types that are no audio, whatever they hold: there is no need to look.

@@ -1,0 +1,275 @@
+import Glibc
+import ServiceSupport
+import WireProtocol
+
+/// The bytes of an HLS stream: its segments one after the other, decrypted, without their ID3 tags. Where a playlist says
+/// that another stream follows, this one ends, and `beginNextPart` goes on with that.
+final class HLSInput: SegmentedInput {
+  /// How far from its end a live stream is joined, in target durations (RFC 8216, section 6.3.3).
+  private static let liveTargets = 3.0
+  /// Playlists in playlists.
+  private static let maximumNesting = 2
+  /// How often in a row a live playlist may fail before the source is opened anew.
+  private static let maximumReloadFailures = 5
+  private static let shortestReloadSeconds = 0.5
+  private static let waitSliceMilliseconds: UInt32 = 50
+  private static let maximumTagByteCount = 1 << 20
+
+  private let access: WebAccess
+  private let permit: HeldPermit
+  private let fetcher: HLSFetcher
+  private let url: String
+  private var playlist: HLSMediaPlaylist
+  private var loadedNanoseconds: UInt64
+  private let firstNumber: Int
+  private var nextNumber: Int
+  /// Where the first segment that is read begins in the track.
+  let originMilliseconds: Int
+  private var current: Segment?
+  /// What follows is another stream.
+  private(set) var hasNextPart = false
+  private var hasDelivered = false
+  /// What came before the segments since.
+  private var map: HLSMediaPlaylist.Part?
+  private var deliveredByteCount: Int64 = 0
+
+  let byteCount: Int64? = nil
+  let isSeekable = false
+  let isLive: Bool
+
+  /// A segment that is being read: bytes that are here, and what still comes.
+  private struct Segment {
+    let transfer: HTTPTransfer?
+    var bytes: ArraySlice<UInt8>
+  }
+
+  /// - Parameters:
+  ///   - request: of the playlist.
+  ///   - startMilliseconds: where in the track reading begins; a live stream is joined near its end.
+  init(
+    _ request: WebRequest, access: WebAccess, permit: HeldPermit, startMilliseconds: Int
+  ) throws(ErrorReport) {
+    self.access = access
+    self.permit = permit
+    fetcher = HLSFetcher(request, access: access, permit: permit)
+    let connecting = MonotonicClock.nowNanoseconds
+    (playlist, url) = try Self.find(request.url, fetcher)
+    permit.journal.record(.connect, since: connecting)
+    loadedNanoseconds = MonotonicClock.nowNanoseconds
+    isLive = !playlist.isEnded
+    (firstNumber, originMilliseconds) = Self.start(in: playlist, atMilliseconds: startMilliseconds)
+    nextNumber = firstNumber
+    guard !playlist.segments.isEmpty || isLive else {
+      throw ErrorReport(.sourceEmpty, "the HLS playlist lists no segment", stage: .probe)
+    }
+  }
+
+  deinit { current?.transfer?.close() }
+
+  /// Of all segments; nil of a live stream.
+  var durationMilliseconds: Int? {
+    isLive ? nil : Int((playlist.segments.reduce(0) { $0 + $1.seconds } * 1_000).rounded())
+  }
+
+  private static func find(
+    _ url: String, _ fetcher: HLSFetcher
+  ) throws(ErrorReport) -> (HLSMediaPlaylist, String) {
+    var url = url
+    for _ in 0...maximumNesting {
+      let (playlist, address) = try fetcher.playlist(url)
+      switch playlist {
+      case .media(let media): return (media, address)
+      case .main(let main): url = main.bestAudioURL
+      }
+    }
+    throw HLSPlaylist.broken("playlists lead to playlists")
+  }
+
+  private static func start(
+    in playlist: HLSMediaPlaylist, atMilliseconds start: Int
+  ) -> (number: Int, milliseconds: Int) {
+    let segments = playlist.segments
+    guard playlist.isEnded else {
+      var seconds = 0.0
+      let behind = liveTargets * playlist.targetSeconds
+      let first = segments.lastIndex { segment in
+        seconds += segment.seconds
+        return seconds >= behind
+      }
+      return (segments[safe: first ?? 0]?.number ?? 0, 0)
+    }
+    var seconds = 0.0
+    for segment in segments {
+      if (seconds + segment.seconds) * 1_000 > Double(start) {
+        return (segment.number, Int((seconds * 1_000).rounded()))
+      }
+      seconds += segment.seconds
+    }
+    return ((segments.last?.number ?? 0) + 1, Int((seconds * 1_000).rounded()))
+  }
+
+  // MARK: Reading
+
+  func read(into destination: UnsafeMutableRawBufferPointer) throws(ErrorReport) -> Int {
+    defer { permit.unpause() }
+    while true {
+      let count = try readCurrent(into: destination)
+      if count > 0 {
+        hasDelivered = true
+        deliveredByteCount += Int64(count)
+        guard deliveredByteCount <= access.byteLimit || isLive else {
+          throw ErrorReport(
+            .sourceTooLarge, "the source is over \(access.byteLimit) bytes",
+            hint: "an operator can raise --max-source-bytes", stage: .connect)
+        }
+        return count
+      }
+      current = nil
+      guard let next = try nextSegment() else { return 0 }
+      if next.isDiscontinuous, hasDelivered {
+        hasNextPart = true
+        return 0
+      }
+      nextNumber = next.number + 1
+      try open(next)
+    }
+  }
+
+  /// Goes on with what follows a discontinuity, which is a stream of its own.
+  func beginNextPart() {
+    hasNextPart = false
+    hasDelivered = false
+    map = nil
+  }
+
+  /// From its beginning again; a live stream goes on with its next segment.
+  func seek(to offset: Int64) throws(ErrorReport) {
+    current?.transfer?.close()
+    current = nil
+    hasDelivered = false
+    map = nil
+    if !isLive { nextNumber = firstNumber }
+  }
+
+  private func readCurrent(into destination: UnsafeMutableRawBufferPointer) throws(ErrorReport) -> Int {
+    guard let segment = current else { return 0 }
+    if !segment.bytes.isEmpty {
+      let count = min(destination.count, segment.bytes.count)
+      destination.copyBytes(from: segment.bytes.prefix(count))
+      current!.bytes = segment.bytes.dropFirst(count)
+      return count
+    }
+    guard let transfer = segment.transfer else { return 0 }
+    if !transfer.hasBytes { permit.pause() }
+    do throws(ErrorReport) {
+      return try transfer.read(
+        into: destination, timeoutSeconds: access.timeoutSeconds, isCancelled: permit.isCancelled)
+    } catch {
+      // The next segment may be there.
+      guard isLive, error.code != .superseded else { throw error }
+      note(error, of: nextNumber - 1)
+      return 0
+    }
+  }
+
+  private func open(_ segment: HLSMediaPlaylist.Segment) throws(ErrorReport) {
+    if let title = segment.title, isLive, let metadata = StreamMetadata(streamTitle: title) {
+      permit.note(metadata)
+    }
+    do throws(ErrorReport) {
+      var bytes: [UInt8] = []
+      if let part = segment.map, part != map { bytes = try fetcher.map(part) }
+      map = segment.map
+      if let key = segment.key {
+        bytes += Self.withoutTag(try fetcher.decrypted(segment, key)[...])
+        current = Segment(transfer: nil, bytes: bytes[...])
+      } else {
+        let transfer = try fetcher.open(segment.part)
+        current = Segment(transfer: transfer, bytes: bytes[...])
+        current!.bytes += try beginning(of: transfer)
+      }
+    } catch {
+      guard isLive, error.code != .superseded else { throw error }
+      note(error, of: segment.number)
+    }
+  }
+
+  /// The first bytes of a segment behind its tag, which packed audio has for its timestamp (RFC 8216, section 3.4).
+  private func beginning(of transfer: HTTPTransfer) throws(ErrorReport) -> ArraySlice<UInt8> {
+    var bytes: [UInt8] = []
+    func read(_ count: Int) throws(ErrorReport) {
+      var buffer = [UInt8](repeating: 0, count: count)
+      while bytes.count < count {
+        let wanted = count - bytes.count
+        let received = try buffer.withUnsafeMutableBytes { (buffer) throws(ErrorReport) in
+          try transfer.read(
+            into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted]),
+            timeoutSeconds: access.timeoutSeconds, isCancelled: permit.isCancelled)
+        }
+        guard received > 0 else { return }
+        bytes += buffer[..<received]
+      }
+    }
+    try read(10)
+    if let length = Self.tagByteCount(bytes[...]), length <= Self.maximumTagByteCount { try read(length) }
+    return Self.withoutTag(bytes[...])
+  }
+
+  private static func tagByteCount(_ bytes: ArraySlice<UInt8>) -> Int? {
+    guard bytes.count >= 10, bytes.starts(with: Array("ID3".utf8)) else { return nil }
+    // Seven bits a byte (ID3v2.4, section 3.1).
+    return 10 + bytes.dropFirst(6).prefix(4).reduce(0) { $0 << 7 | Int($1 & 0x7F) }
+  }
+
+  private static func withoutTag(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+    tagByteCount(bytes).map { bytes.dropFirst($0) } ?? bytes
+  }
+
+  // MARK: What comes next
+
+  private func nextSegment() throws(ErrorReport) -> HLSMediaPlaylist.Segment? {
+    var failures = 0
+    while true {
+      if let next = playlist.segments.first(where: { $0.number >= nextNumber && !$0.isGap }) { return next }
+      guard !playlist.isEnded else { return nil }
+      try waitForReload(hasFailed: failures > 0)
+      do throws(ErrorReport) {
+        guard case .media(let media) = try fetcher.playlist(url).0 else {
+          throw HLSPlaylist.broken("it became a choice of streams")
+        }
+        take(media)
+        failures = 0
+      } catch {
+        failures += 1
+        guard error.code != .superseded, failures < Self.maximumReloadFailures else { throw error }
+      }
+      loadedNanoseconds = MonotonicClock.nowNanoseconds
+    }
+  }
+
+  private func take(_ media: HLSMediaPlaylist) {
+    playlist = media
+    guard let last = media.segments.last else { return }
+    // Whoever makes it has begun to count anew.
+    if last.number + 1 < nextNumber - media.segments.count { nextNumber = media.segments[0].number }
+  }
+
+  /// A target duration after it was loaded, and half of one where it was as before (RFC 8216, section 6.3.4).
+  private func waitForReload(hasFailed: Bool) throws(ErrorReport) {
+    let seconds = max(playlist.targetSeconds / 2, Self.shortestReloadSeconds)
+    permit.pause()
+    let end = loadedNanoseconds + UInt64(seconds * 1e9)
+    while MonotonicClock.nowNanoseconds < end {
+      guard !permit.isCancelled() else { throw .superseded }
+      usleep(Self.waitSliceMilliseconds * 1_000)
+    }
+  }
+
+  private func note(_ error: ErrorReport, of number: Int) {
+    permit.journal.record(.restart, "the segment \(number) is left out: \(error.message)")
+  }
+}
+
+extension Array {
+  fileprivate subscript(safe index: Int) -> Element? { indices.contains(index) ? self[index] : nil }
+}

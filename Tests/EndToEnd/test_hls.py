@@ -1,0 +1,167 @@
+"""HLS: streams in segments, from ffmpeg's own muxer, live ones too, and playlists that mean harm."""
+
+import asyncio
+
+import pytest
+
+import hls
+from analysis import assert_unbroken_tone, dominant_frequency, heard_at
+from client import listen, request
+from inbox import assert_unbroken
+from media import FLAC, glides_clip, tone_clip
+from opus import FRAME, RATE, decode
+from processes import Antiphon
+from signals import AMPLITUDE, Glides
+
+TONE = tone_clip(440, 20, FLAC)
+SONG = Glides(20, seed=5)
+GLIDES = glides_clip("hls-glides", SONG, FLAC)
+
+
+@pytest.fixture(scope="module")
+def antiphon(tmp_path_factory, media):
+    folder = tmp_path_factory.mktemp("hls")
+    options = ("--source-timeout-seconds", "2")
+    with Antiphon(folder, media.root, allow=("127.0.0.1/32",), engine_options=options) as running:
+        yield running
+
+
+def sound_of(packets):
+    return decode(packet.audio for packet in packets)[:, 0]
+
+
+@pytest.mark.parametrize("kind", hls.KINDS)
+async def test_segments_are_one_sound(antiphon, media, tmp_path, new_session, kind):
+    """To the last packet, and no joint is heard."""
+    hls.make(tmp_path, media.path(TONE), kind)
+    async with hls.site(tmp_path) as (url, _), listen(antiphon.router.url, new_session()) as listener:
+        ready = await listener.play(f"{url}/index.m3u8")
+        assert abs(ready["duration_ms"] - 20_000) < 150 and "live" not in ready, ready
+        ended = await listener.wait_event("ended", seconds=40)
+        assert ended["reason"] == "finished" and not listener.events("error"), listener.events("error")
+        packets = listener.packets()
+        assert_unbroken(packets, kind)
+        assert abs(len(packets) - 1_000) <= 5, f"{len(packets)} packets of 20 s"
+        assert_unbroken_tone(sound_of(packets)[10 * FRAME : 990 * FRAME], 440, AMPLITUDE, kind)
+
+
+@pytest.mark.parametrize("kind", ["ts", "fmp4", "encrypted"])
+async def test_a_seek_lands_on_its_frame(antiphon, media, tmp_path, new_session, kind):
+    hls.make(tmp_path, media.path(GLIDES), kind)
+    async with hls.site(tmp_path) as (url, asked), listen(antiphon.router.url, new_session()) as listener:
+        for start in (13_500, 4_000, 9_260):
+            asked.clear()
+            since = listener.mark()
+            await listener.command("play", url=f"{url}/index.m3u8", start_ms=start)
+            await listener.wait_packets(80, since=listener.index(await listener.wait_event("playing", since)))
+            sound = sound_of(listener.packets(listener.index(await listener.wait_event("playing", since))))
+            place = heard_at(sound, 40 * FRAME, SONG)
+            assert place.likeness > 0.85 and abs(place.milliseconds - start - 800) <= 20, (start, place)
+            # What comes before is not fetched.
+            segments = [path for path in asked if not path.endswith(("m3u8", "mp4", "key"))]
+            assert len(segments) <= 5 - start // 4_000, asked
+
+
+async def test_the_best_sound_is_chosen(antiphon, media, tmp_path, new_session):
+    for name in ("low", "high", "video"):
+        hls.make(tmp_path / name, media.path(TONE), "ts")
+    (tmp_path / "index.m3u8").write_text("""#EXTM3U
+#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="g",NAME="other",URI="low/index.m3u8"
+#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="g",NAME="main",DEFAULT=YES,URI="high/index.m3u8"
+#EXT-X-STREAM-INF:BANDWIDTH=3000000,CODECS="avc1.4d401f,mp4a.40.2",RESOLUTION=1280x720,AUDIO="g"
+video/index.m3u8
+""")
+    async with hls.site(tmp_path) as (url, asked), listen(antiphon.router.url, new_session()) as listener:
+        await listener.play(f"{url}/index.m3u8")
+        await listener.wait_packets(20)
+        assert any("high" in path for path in asked) and not any("video" in path or "low" in path for path in asked)
+
+
+async def test_a_live_stream_is_joined_near_its_end_and_followed(antiphon, media, tmp_path, new_session):
+    with hls.broadcast(tmp_path, media.path(TONE)):
+        await wait_for(tmp_path / "index.m3u8", segments=4)
+        async with hls.site(tmp_path) as (url, _), listen(antiphon.router.url, new_session()) as listener:
+            ready = await listener.play(f"{url}/index.m3u8")
+            assert ready["live"] and "duration_ms" not in ready, ready
+            await listener.wait_packets(500)
+            packets = listener.packets()
+            assert not listener.events("buffering"), listener.events("buffering")
+            assert_unbroken(packets, "live")
+            assert_unbroken_tone(sound_of(packets)[10 * FRAME : 490 * FRAME], 440, AMPLITUDE, "live")
+
+
+async def test_a_live_stream_that_begins_anew_is_heard_again(antiphon, media, tmp_path, new_session):
+    other = tone_clip(880, 20, FLAC)
+    async with hls.site(tmp_path) as (url, _), listen(antiphon.router.url, new_session()) as listener:
+        with hls.broadcast(tmp_path, media.path(TONE)):
+            await wait_for(tmp_path / "index.m3u8", segments=4)
+            await listener.play(f"{url}/index.m3u8")
+            await listener.wait_packets(50)
+        since = listener.mark()
+        await listener.wait_event("buffering", since)
+        (tmp_path / "index.m3u8").unlink()
+        since = listener.mark()
+        with hls.broadcast(tmp_path, media.path(other)):
+            await listener.wait_event("playing", since)
+            since = listener.mark()
+            await listener.wait_packets(100, since=since)
+        assert abs(dominant_frequency(sound_of(listener.packets(since))[RATE // 5 :]) - 880) < 3
+        assert not listener.events("ended")
+
+
+async def wait_for(playlist, segments: int) -> None:
+    async with asyncio.timeout(30):
+        while not playlist.exists() or playlist.read_text().count("#EXTINF") < segments:
+            await asyncio.sleep(0.1)
+
+
+HEAD = "#EXTM3U\n#EXT-X-TARGETDURATION:4\n"
+END = "#EXT-X-ENDLIST\n"
+#: A playlist each, and the code of the error that it comes to; `{url}` is the server that may be reached.
+HOSTILE = {
+    "a file": (HEAD + "#EXTINF:4,\nfile:///etc/passwd\n" + END, "source_forbidden"),
+    "concat": (HEAD + "#EXTINF:4,\nconcat:a|b\n" + END, "source_forbidden"),
+    "data": (HEAD + "#EXTINF:4,\ndata:audio/mpeg;base64,AAAA\n" + END, "source_forbidden"),
+    "subfile": (HEAD + "#EXTINF:4,\nsubfile,,start,0,end,9,,:/etc/passwd\n" + END, "source_not_found"),
+    "a private segment": (HEAD + "#EXTINF:4,\nhttp://127.0.0.2/a.ts\n" + END, "source_forbidden"),
+    "the metadata service": (HEAD + "#EXTINF:4,\nhttp://169.254.169.254/latest/\n" + END, "source_forbidden"),
+    "a private key": (
+        HEAD + '#EXT-X-KEY:METHOD=AES-128,URI="http://127.0.0.2/k"\n#EXTINF:4,\nindex0.ts\n' + END,
+        "source_forbidden",
+    ),
+    "a key that is a file": (
+        HEAD + '#EXT-X-KEY:METHOD=AES-128,URI="file:///etc/passwd"\n#EXTINF:4,\nindex0.ts\n' + END,
+        "source_forbidden",
+    ),
+    "a key that is long": (
+        HEAD + '#EXT-X-KEY:METHOD=AES-128,URI="index0.ts"\n#EXTINF:4,\nindex0.ts\n' + END,
+        "source_too_large",
+    ),
+    "a map that is a file": (
+        HEAD + '#EXT-X-MAP:URI="file:///etc/passwd"\n#EXTINF:4,\nindex0.ts\n' + END,
+        "source_forbidden",
+    ),
+    "itself": ("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nhostile.m3u8\n", "source_corrupt"),
+    "too many": (HEAD + "#EXTINF:4,\nindex0.ts\n" * 200_000 + END, "source_corrupt"),
+    "a negative duration": (HEAD + "#EXTINF:-4,\nindex0.ts\n" + END, "source_corrupt"),
+    "no number": (HEAD + "#EXTINF:four,\nindex0.ts\n" + END, "source_corrupt"),
+    "a wild range": (HEAD + "#EXT-X-BYTERANGE:99999999999999999999@1\n#EXTINF:4,\nindex0.ts\n" + END, "source_corrupt"),
+    "sample encryption": (
+        HEAD + '#EXT-X-KEY:METHOD=SAMPLE-AES,URI="k"\n#EXTINF:4,\nindex0.ts\n' + END,
+        "source_not_audio",
+    ),
+    "nothing": (HEAD + END, "source_empty"),
+    "no audio": (HEAD + "#EXTINF:4,\nhostile.m3u8\n" + END, "source_not_audio"),
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+async def test_a_playlist_that_means_harm_is_a_clear_error(antiphon, media, tmp_path, new_session, what):
+    text, code = HOSTILE[what]
+    hls.make(tmp_path, media.path(TONE), "ts")
+    (tmp_path / "hostile.m3u8").write_text(text)
+    async with hls.site(tmp_path) as (url, asked):
+        address = f"{antiphon.router.url}/api/v1/sessions/{new_session()}/play"
+        answer = await request("POST", address, {"url": f"{url}/hostile.m3u8"})
+        assert answer.code == code, answer
+        assert "root:" not in str(answer.body) and len(asked) < 12, asked
