@@ -143,7 +143,8 @@ async def test_an_address_that_does_not_come_is_asked_for_again(antiphon, browse
               const [limits, give, opened, links] = [[], [], [], []];
               self.setTimeout = (run, ms) => { if (ms >= 1000) limits.push(ms); return setTimer(run, 0); };
               self.WebSocket = class { constructor(url) { opened.push(url); } };
-              new Connection(() => new Promise((resolve) => give.push(resolve)), 'x', { onLink: (link) => links.push(link) });
+              const address = () => new Promise((resolve) => give.push(resolve));
+              new Connection(address, 'x', { onLink: (link) => links.push(link) });
               while (give.length < 4) await new Promise((resolve) => setTimer(resolve, 5));
               give[0]('ws://late/');
               await new Promise((resolve) => setTimer(resolve, 20));
