@@ -268,9 +268,3 @@ extension Playback.Plan {
     }
   }
 }
-
-extension ErrorReport {
-  /// A play or prepare that was not sent, since another came while it was written down.
-  static let overtaken = ErrorReport(
-    .superseded, "another command took its place before this was done", stage: .command)
-}
