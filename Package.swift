@@ -49,7 +49,7 @@ let package = Package(
       ],
       exclude: ["CLibraries"], swiftSettings: strict),
 
-    // What a client may cost a HTTP server: connections and slowness, the same for both processes.
+    // Limits on what a client may cost an HTTP server: connections and slowness, the same for both processes.
     .target(
       name: "HTTPLimits",
       dependencies: [
@@ -90,7 +90,7 @@ let package = Package(
       providers: [.apt(["libogg-dev"])]
     ),
 
-    // AudioEngine owns the sound.
+    // AudioEngine produces and paces the audio.
     .target(
       name: "AudioEngineCore",
       dependencies: [
@@ -120,7 +120,7 @@ let package = Package(
       path: "Sources/AudioEngine/Main", swiftSettings: strict
     ),
 
-    // Router owns the people.
+    // Router serves the clients.
     .target(
       name: "RouterCore",
       dependencies: [

@@ -80,8 +80,8 @@ package struct AudioEngineApplication: Sendable {
     logger.info("routers connect to \(configuration.socketPath)")
     let connections = ConnectionCounter(
       maximumCount: Self.maximumConnections, maximumCountPerAddress: Self.maximumConnectionsPerAddress)
-    let readiness = EngineReadiness(pacer: pacer) { await extractor.figures().problem }
-    let figures = EngineFigures(
+    let readiness = EngineReadiness(pacer: pacer) { await extractor.statistics().problem }
+    let metrics = EngineMetrics(
       pacer: pacer, timelines: timelines, disk: disk, workers: workers, extractor: extractor,
       permits: permits, admission: admission, decoders: decoders, requestErrors: requestErrors,
       readiness: readiness,
@@ -90,7 +90,7 @@ package struct AudioEngineApplication: Sendable {
     defer { watching.cancel() }
     try await serveHTTP(
       EngineHTTPAPI(
-        handler: handler, renders: renders, pacer: pacer, figures: figures, requestErrors: requestErrors,
+        handler: handler, renders: renders, pacer: pacer, metrics: metrics, requestErrors: requestErrors,
         requestGuard: RequestGuard(bindHost: configuration.httpHost)), connections)
   }
 

@@ -8,7 +8,7 @@ package struct AudioEngineConfiguration: Sendable {
 
   /// Where routers connect.
   package var socketPath = Self.defaultSocketPath
-  /// Whose processes may connect too; nil for the engine's own user alone.
+  /// The group whose processes may connect too; nil for the engine's own user alone.
   package var socketGroup: gid_t?
   package var httpHost = "127.0.0.1"
   /// 0 for any free port.
@@ -26,7 +26,7 @@ package struct AudioEngineConfiguration: Sendable {
   package var idleTimeoutSeconds = 300
   /// Socket buffers (SO_SNDBUF, SO_RCVBUF) per router connection.
   package var socketBufferByteCount = WireLimits.socketBufferByteCount
-  /// Of all cores, what transcoding may use before more of it is refused.
+  /// The share of all cores that transcoding may use before more of it is refused.
   package var transcodeCPUShare = 0.9
   /// The longest a web source may keep the engine waiting.
   package var sourceTimeoutSeconds = 10

@@ -69,13 +69,13 @@ package struct RouterApplication: Service {
       allowedHosts: configuration.allowHost)
     let access = try await configuration.accessControl()
     logger.info("\(access.description)")
-    let parts = try RepositoryParts(
+    let parts = try RepositoryServices(
       state: state, clock: saved.clock, mappingFolder: configuration.musicMappings,
       stations: configuration.githubStation.compactMap { GroupStation($0) },
       polling: try configuration.polling(), logger: logger)
     let streams = try await StreamHubHandle.make(
       plane: plane, log: parts.log, statistics: parts.statistics, renderer: RenderClient(plane: plane),
-      newest: { parts.repositories.repository($0)?.lastPlayed ?? 0 },
+      newest: { parts.repositories.repository($0)?.lastComposed ?? 0 },
       timing: StreamTiming(heartbeatSeconds: configuration.streamHeartbeatSeconds), logger: logger)
     let budgets = try await plane { plane in
       plane.station.bed = parts.repositories.bed(for:)
@@ -100,7 +100,7 @@ package struct RouterApplication: Service {
     let music = Task {
       await parts.run(listeners: [
         "station": { music in try? await plane { plane in plane.station.perform(music) } },
-        "stream": { music in try? await streams { hub in hub.happened(music) } },
+        "stream": { music in try? await streams { hub in hub.publish(music) } },
       ])
     }
     // Alive is the loop that everything goes through.
@@ -146,7 +146,7 @@ package struct RouterApplication: Service {
 
   private func router(
     _ plane: DataPlaneHandle, _ budgets: LoopHandle<ClientBudgets>, _ requestGuard: RequestGuard,
-    _ access: AccessControl, _ parts: RepositoryParts, _ streams: StreamHubHandle
+    _ access: AccessControl, _ parts: RepositoryServices, _ streams: StreamHubHandle
   ) throws -> Hummingbird.Router<RouterRequestContext> {
     let router = Hummingbird.Router(
       context: RouterRequestContext.self, options: .autoGenerateHeadEndpoints)

@@ -36,9 +36,9 @@ extension RouterLimits {
   /// What is taken of a client that has gone, beyond what its connection was to be read: a body to its end, else what
   /// is read at once. Of all connections of an address together so much at once, and so much a second (not
   /// multiplied).
-  package static let unaskedBodyByteCount = 65_536
-  package static let unaskedByteCount = 4_096
-  package static let addressUnaskedByteCount = 262_144
+  package static let unsolicitedBodyByteCount = 65_536
+  package static let unsolicitedByteCount = 4_096
+  package static let addressUnsolicitedByteCount = 262_144
 
   /// Commands of a WebSocket that were decoded and wait: from here on it is not read, so that pings are answered
   /// while a few wait. What is decoded already may come to many times that; beyond the second number it is closed.

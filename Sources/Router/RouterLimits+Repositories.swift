@@ -44,7 +44,7 @@ extension RouterLimits {
   package static let maximumDeliveries = 200_000
 
   /// An event of anything else than GitHub.
-  package static let ownEventByteCount = 65_536
+  package static let customEventByteCount = 65_536
 
   // MARK: Polling
 
@@ -98,7 +98,7 @@ extension RouterLimits {
   /// Events that are read from the disk at a time to be made into music.
   package static let composedPerRead = 20
 
-  /// After a piece that could not be written down, the next attempt.
+  /// Time to the next attempt after a piece that could not be saved.
   package static let composeRetrySeconds: Int64 = 5
 
   /// Events in one answer of the API.
@@ -175,7 +175,7 @@ extension RouterLimits {
   /// A client that has been told that it is dropped may take so long to read why.
   package static let streamCloseSeconds: Int64 = 5
 
-  /// What a client is told to wait before it connects anew.
+  /// What a client is told to wait before it reconnects.
   package static let streamRetryMilliseconds = 3_000
 
   /// Messages kept for all who want them, in bytes: two of the longest.

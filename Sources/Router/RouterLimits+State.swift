@@ -52,7 +52,7 @@ extension RouterLimits {
   /// What waits for a queue to be read: events of its session. A queue is read in 0.2 s.
   package static let maximumDeferredSteps = 10_000
 
-  /// Collected changes of one queue beyond the number of its rows: past it the queue is written anew.
+  /// Collected changes of one queue beyond the number of its rows: past it the whole queue is written.
   package static let collectedChangesSlack = 64
 
   /// How long the Router may run before its clock is written where nothing else is.

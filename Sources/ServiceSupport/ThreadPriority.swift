@@ -2,7 +2,7 @@ import Glibc
 
 /// Which thread goes before others (sched(7)). On Linux both policy and niceness belong to the thread.
 ///
-/// Whatever goes before others does so with `SCHED_RESET_ON_FORK`: a thread that it happens to start, be it a worker
+/// Whatever goes before others does so with `SCHED_RESET_ON_FORK`: a thread that it happens to start, even a worker
 /// or one of libdispatch, is an ordinary one.
 public enum ThreadPriority {
   /// Glibc's module leaves it out.

@@ -8,9 +8,9 @@
 public struct ArtworkPiece: Codable, Sendable, Equatable {
   public var url: String
   public var contentType: String
-  /// Of the whole picture, in bytes.
+  /// Size of the whole picture, in bytes.
   public var byteCount: Int
-  /// Of the whole picture: another value is another picture.
+  /// Identifies the whole picture: another value is another picture.
   public var entityTag: String
   /// Where `data` begins.
   public var offset: Int

@@ -94,7 +94,7 @@ extension EngineEvent: Codable {
     case "media": return .media(try MediaListing(from: decoder))
     case "artwork": return .artwork(try ArtworkPiece(from: decoder))
     case "resolved": return .resolved(try Resolution(from: decoder))
-    case "performing": return .performing(try Performing(from: decoder))
+    case "performing": return .performing(try ScorePlacement(from: decoder))
     case "muted": return .muted(try fields.decode([Score.Role].self, forKey: .voices))
     case "rendered": return .rendered(try RenderedPiece(from: decoder))
     case "error": return .error(try ErrorReport(from: decoder))

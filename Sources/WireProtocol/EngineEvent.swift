@@ -36,7 +36,7 @@ public struct EngineEvent: Sendable, Equatable {
     case artwork(ArtworkPiece)
     case resolved(Resolution)
     /// A score has joined the one that plays.
-    case performing(Performing)
+    case performing(ScorePlacement)
     case muted([Score.Role])
     case rendered(RenderedPiece)
     case error(ErrorReport)
@@ -54,11 +54,10 @@ public struct EngineEvent: Sendable, Equatable {
     }
   }
 
-  /// Why a session ended; only `finished` and `loadFailed` let a queue go on.
+  /// Why a session ended; a queue advances only after `finished` and `loadFailed`.
   public enum EndReason: String, Codable, Sendable, CaseIterable {
     case finished, loadFailed, stopped, replaced, cleanup
 
-    public var advancesQueue: Bool { self == .finished || self == .loadFailed }
   }
 
   public init(_ body: Body, sessionID: SessionID? = nil, requestID: String? = nil) {

@@ -36,6 +36,11 @@ public struct ErrorReport: Error, Codable, Sendable, Equatable {
   }
 }
 
+extension ErrorReport {
+  /// The answer to a command that was not done, because a newer one of the same kind came.
+  public static let overtaken = ErrorReport(.superseded, "a newer command took its place", stage: .command)
+}
+
 extension ErrorReport: CustomStringConvertible {
   public var description: String { "\(code.rawValue): \(message)" }
 }

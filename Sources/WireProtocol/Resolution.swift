@@ -40,7 +40,7 @@ public struct ResolveRequest: Sendable, Equatable {
 public struct Resolution: Codable, Sendable, Equatable {
   public var query: String
   public var kind: Kind
-  /// Of a playlist.
+  /// The title of a playlist.
   public var title: String?
   /// One of a track; of a search the best first.
   public var entries: [Entry]

@@ -20,9 +20,9 @@ public struct SessionSnapshot: Codable, Sendable, Equatable {
   /// In the answer to `status` alone: a list of sessions has no room for them.
   public var chapters: [Chapter]?
   public var durationMilliseconds: Int?
-  /// Of the next packet.
+  /// The next packet's position.
   public var positionMilliseconds: Int?
-  /// Of the next packet, while streaming: `CLOCK_MONOTONIC`.
+  /// When the next packet is due, while streaming: `CLOCK_MONOTONIC`.
   public var dueNanoseconds: UInt64?
   public var volume: Double?
   public var loop: Bool?
@@ -30,7 +30,7 @@ public struct SessionSnapshot: Codable, Sendable, Equatable {
   public var bitrateKilobits: Int?
   public var codec: String?
   public var passthrough: Bool?
-  /// Of an endless score: the voices that are silent, where it was ever asked for.
+  /// The muted voices of an endless score; nil where nothing was ever muted.
   public var muted: [Score.Role]?
 
   /// The states a session can be seen in.

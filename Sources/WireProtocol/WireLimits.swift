@@ -43,7 +43,7 @@ public enum WireLimits {
   /// The address of a track's picture; a longer one is left out.
   public static let maximumArtworkURLByteCount = 2_048
 
-  /// Of a client's own text that an answer repeats, in Unicode scalars.
+  /// Length to which an answer quotes a client's own text, in Unicode scalars.
   public static let maximumQuotedScalarCount = 200
 
   /// Combining marks in a row, in any text that comes in.

@@ -11,7 +11,7 @@ import WireProtocol
   /// What a message is (`DecoderMessages.swift`).
   private enum Kind: UInt32 {
     case began = 1
-    case read, seek, opened, share, transcodes, packets, ended, picture, failed
+    case read, seek, opened, yield, transcodes, packets, ended, picture, failed
   }
 
   private static let facts =
@@ -63,7 +63,7 @@ import WireProtocol
   }
 
   @Test func `one that talks forever does not hold a listener who leaves`() throws {
-    let outcome = try #require(self.outcome(of: [Self.say(.began), .cancel, Self.say(.share, times: .max)]))
+    let outcome = try #require(self.outcome(of: [Self.say(.began), .cancel, Self.say(.yield, times: .max)]))
     #expect(outcome.failure?.code == .superseded)
   }
 

@@ -93,7 +93,7 @@ struct RenderServiceTests {
       text == #"{"numberOfChannels":2,"length":4,"sampleRate":48000,"duration":8.333333333333333e-05,"#
         + #""channels":[[0,0.123457,-1,0],[-0.5,1,0.000001,0.25]]}"#)
     #expect(
-      PulseCode.words(of: [0, 1, -1, 0.5, -0.5, 0.000_02]) == [0, 32_767, -32_767, 16_384, -16_384, 1])
+      PCM16.samples(of: [0, 1, -1, 0.5, -0.5, 0.000_02]) == [0, 32_767, -32_767, 16_384, -16_384, 1])
   }
 
   private static func piece(_ service: RenderService, _ request: RenderRequest) async throws -> RenderedPiece

@@ -188,7 +188,7 @@ private final class Pipe {
     let fitting = RouterOutbox.answerByteLimit / 61_000
     for number in 0..<1_000 {
       var batch = MessageBatch()
-      batch.append(aside: line, to: me, requestID: "r\(number)")
+      batch.append(outOfBand: line, to: me, requestID: "r\(number)")
       let result = outbox.send(batch, to: me, nowNanoseconds: 0, write: pipe.write)
       #expect(result == .blocked)
     }
@@ -204,7 +204,7 @@ private final class Pipe {
     #expect(!outbox.isBehind && outbox.takeLostAnswerCount() == 0)
     // There is room again.
     var batch = MessageBatch()
-    batch.append(aside: line, to: me, requestID: "again")
+    batch.append(outOfBand: line, to: me, requestID: "again")
     pipe.taken = []
     #expect(outbox.send(batch, to: me, nowNanoseconds: 0, write: pipe.write) == .drained)
     #expect(try answers(pipe.taken) == ["media again"])
@@ -216,7 +216,7 @@ private final class Pipe {
     let line = listing(byteCount: 1_000_000)
     for number in 0..<RouterOutbox.overflowAnswerCountLimit + 10 {
       var batch = MessageBatch()
-      batch.append(aside: line, to: me, requestID: "r\(number)")
+      batch.append(outOfBand: line, to: me, requestID: "r\(number)")
       #expect(outbox.send(batch, to: me, nowNanoseconds: 0, write: pipe.write) == .blocked)
     }
     pipe.allowance = .max
@@ -230,7 +230,7 @@ private final class Pipe {
     let pipe = Pipe()
     var listings = MessageBatch()
     for number in 0..<5 {
-      listings.append(aside: listing(byteCount: 50_000), to: me, requestID: "r\(number)")
+      listings.append(outOfBand: listing(byteCount: 50_000), to: me, requestID: "r\(number)")
     }
     pipe.allowance = 20_000
     #expect(outbox.send(listings, to: me, nowNanoseconds: 0, write: pipe.write) == .blocked)
@@ -245,7 +245,7 @@ private final class Pipe {
   @Test func `answers and audio cut off at any byte go on at the next one`() throws {
     var batch = try batch("a", packets: 2)
     batch.append(answer: EngineEvent(.paused(positionMilliseconds: 1), requestID: "1"), to: me)
-    batch.append(aside: listing(byteCount: 10), to: me, requestID: "2")
+    batch.append(outOfBand: listing(byteCount: 10), to: me, requestID: "2")
     for cut in 0...batch.bytes.count {
       var outbox = RouterOutbox()
       let pipe = Pipe()

@@ -5,7 +5,7 @@ import WireProtocol
 
 struct ScoreRendererTests {
   private static func hash(_ samples: [Float]) -> String {
-    SHA256.hash(data: PulseCode.bytes(of: samples)).prefix(8).map { String($0, radix: 16) }.joined(
+    SHA256.hash(data: PCM16.bytes(of: samples)).prefix(8).map { String($0, radix: 16) }.joined(
       separator: " ")
   }
 

@@ -46,7 +46,7 @@ struct SimulatedPacket: Equatable {
   }
 
   private static func faded(_ side: Splice.Side, _ offset: Int, _ kind: Kind) -> [UInt8] {
-    let index = side.place + offset
+    let index = side.spliceIndex + offset
     guard side.packets.indices.contains(index) else {
       var silence = SimulatedPacket(track: 0, volume: 0, positionMilliseconds: 0)
       silence.kind = .silence

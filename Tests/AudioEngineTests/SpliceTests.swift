@@ -17,7 +17,7 @@ import Testing
   }
 
   private func side(_ packets: [[UInt8]], at place: Int) -> Splice.Side {
-    Splice.Side(packets: Array(packets[(place - 6)..<(place + 5)]), place: 6)
+    Splice.Side(packets: Array(packets[(place - 6)..<(place + 5)]), spliceIndex: 6)
   }
 
   private func largestStep(_ sound: ArraySlice<Float>) -> Float {
@@ -82,7 +82,7 @@ import Testing
   @Test func `what is no packet is concealed`() throws {
     let packets = [[UInt8]](repeating: [0xFF, 0xFF, 0xFF], count: 7)
     let joint = try Splice(
-      outgoing: .init(packets: packets, place: 4), incoming: .init(packets: [], place: 0)
+      outgoing: .init(packets: packets, spliceIndex: 4), incoming: .init(packets: [], spliceIndex: 0)
     ).render()
     #expect(joint.count == 4)
     #expect(try SpliceSound.decode(joint[...]).allSatisfy { abs($0) < 0.01 })

@@ -5,8 +5,8 @@ import os
 import time
 
 import aiohttp
-import cage
 import pytest
+import sandbox
 from analysis import assert_unbroken_tone, dominant_frequency, tone_level_db
 from client import listen, request
 from inbox import Packet, assert_unbroken
@@ -146,11 +146,11 @@ def test_a_container_may_do_nothing(stack, service):
 
 def test_a_decoder_takes_the_rest_from_itself(stack):
     """Docker's own seccomp profile lets it."""
-    output = stack.execute("engine", "/opt/antiphon/AudioEngine", "try-cage").stdout
-    refused, results = cage.tried(output)
+    output = stack.execute("engine", "/opt/antiphon/AudioEngine", "probe-sandbox").stdout
+    refused, results = sandbox.tried(output)
     assert not refused
-    assert {name: results[name] for name in cage.FORBIDDEN} == dict.fromkeys(cage.FORBIDDEN, "refused EPERM")
-    assert {name: results[name] for name in cage.NEEDED} == dict.fromkeys(cage.NEEDED, "worked")
+    assert {name: results[name] for name in sandbox.FORBIDDEN} == dict.fromkeys(sandbox.FORBIDDEN, "refused EPERM")
+    assert {name: results[name] for name in sandbox.NEEDED} == dict.fromkeys(sandbox.NEEDED, "worked")
 
 
 async def test_the_port_is_of_this_machine_alone_and_the_engine_has_none(stack):

@@ -101,7 +101,7 @@ async def each_once(router, token, wanted, connections, seconds, again=False):
     for method, path, body, count in wanted:
         everything += [address.request(method, path.replace("N", str(n)), body.encode()) for n in range(1, count + 1)]
     opened = await connected(connections, lambda _: address.connect())
-    reading = [asyncio.create_task(each.drain()) for each in opened]
+    _reading = [asyncio.create_task(each.drain()) for each in opened]
     say(ready=len(opened))
     until = time.monotonic() + seconds
 

@@ -134,7 +134,8 @@ async def test_each_is_refused_over_http(antiphon, bad_files, new_session, bysta
         return []
 
     endpoints = {"Router": f"{antiphon.router.url}/api/v1/sessions", "AudioEngine": f"{antiphon.engine.url}/session"}
-    wrong = sum(await asyncio.gather(*(check(*endpoint, what) for endpoint in endpoints.items() for what in bad_files)), [])
+    checks = (check(*endpoint, what) for endpoint in endpoints.items() for what in bad_files)
+    wrong = sum(await asyncio.gather(*checks), [])
     assert not wrong, "\n".join(wrong)
 
 

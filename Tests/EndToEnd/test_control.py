@@ -153,7 +153,8 @@ async def test_a_level_and_a_place_that_come_together(antiphon, media, new_sessi
         assert packets[0].position_ms >= 60_000, packets[0]
         sound = decode(packet.audio for packet in listener.packets())[:, 0]
         before = len(listener.packets(until=since))
-        change = level_db(sound[(before + 5) * FRAME : (before + 55) * FRAME]) - level_db(sound[10 * FRAME : 50 * FRAME])
+        after = level_db(sound[(before + 5) * FRAME : (before + 55) * FRAME])
+        change = after - level_db(sound[10 * FRAME : 50 * FRAME])
         assert abs(change + 6.02) < 0.2, f"{change:+.2f} dB"
 
 

@@ -46,7 +46,7 @@ def antiphon(tmp_path, media):
         yield running
 
 
-async def test_there_are_a_few_in_a_whole_cage(antiphon):
+async def test_there_are_a_few_in_a_whole_sandbox(antiphon):
     decoding = await decoder_figures(antiphon)
     walls = decoding.pop("unguarded")
     assert all(wall.startswith("landlock") for wall in walls), f"only Landlock may be missing in a kernel: {walls}"

@@ -6,7 +6,6 @@ import subprocess
 import pytest
 
 from client import listen, request
-from inbox import assert_unbroken
 from media import OGG_OPUS, tone_clip
 from processes import Antiphon
 

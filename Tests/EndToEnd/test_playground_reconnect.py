@@ -143,7 +143,8 @@ async def test_an_address_that_does_not_come_is_asked_for_again(antiphon, browse
               const [limits, give, opened, links] = [[], [], [], []];
               self.setTimeout = (run, ms) => { if (ms >= 1000) limits.push(ms); return setTimer(run, 0); };
               self.WebSocket = class { constructor(url) { opened.push(url); } };
-              new Connection(() => new Promise((resolve) => give.push(resolve)), 'x', { onLink: (link) => links.push(link) });
+              const address = () => new Promise((resolve) => give.push(resolve));
+              new Connection(address, 'x', { onLink: (link) => links.push(link) });
               while (give.length < 4) await new Promise((resolve) => setTimer(resolve, 5));
               give[0]('ws://late/');
               await new Promise((resolve) => setTimer(resolve, 20));
@@ -164,7 +165,7 @@ async def test_an_address_that_does_not_come_is_asked_for_again(antiphon, browse
         assert not any(link["connected"] or link["wasOpen"] for link in seen["links"]), seen
 
 
-# MARK: In words
+# MARK: Error texts
 
 #: Some codes, and words that say what to do.
 ERROR_TEXTS = {
@@ -175,7 +176,7 @@ ERROR_TEXTS = {
     "queue_full": "Remove some",
     "forbidden": "token",
     "unauthorized": "Sign in",
-    "internal": "its operator",
+    "internal": "tell its operator",
 }
 
 
@@ -185,7 +186,7 @@ def documented_codes() -> set[str]:
     return set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE))
 
 
-async def test_every_trouble_has_words_and_no_codes(antiphon, browser):
+async def test_every_error_has_texts_and_no_codes(antiphon, browser):
     codes = documented_codes()
     assert len(codes) > 25 and codes >= ERROR_TEXTS.keys(), codes
     async with tab_in(browser, antiphon.router.url + "/") as tab:

@@ -209,7 +209,7 @@ async def test_a_score_does_not_begin_behind_its_end(antiphon, new_session):
     async with listen(antiphon.router.url, new_session()) as listener:
         for start in (3_500, 10**9):
             refused = await listener.ask("play", score=tones(LOW, MIDDLE, HIGH), start_ms=start)
-            assert refused["code"] == "invalid_command" and "behind the end at 3500 ms" in refused["message"], refused
+            assert refused["code"] == "invalid_command" and "past the end at 3500 ms" in refused["message"], refused
         # Its last frame is no such place.
         assert (await listener.command("play", score=tones(LOW, MIDDLE, HIGH), start_ms=3_480))["duration_ms"] == 3_500
         await listener.wait_event("ended", reason="finished")

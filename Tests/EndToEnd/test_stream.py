@@ -101,17 +101,17 @@ async def test_every_encoding_has_the_same_sound(antiphon, number):
     assert length - size <= 960
     mono = [sounds[name][:size].mean(axis=1) for name in ("json", "opus")]
     assert np.corrcoef(*mono)[0, 1] > 0.9
-    # Of what the samples take in words: the seed's compression halves it, as it says.
+    # Of what the samples take in words: deflate halves it, as docs/decisions/0030 says.
     assert sizes["json"] > 10 * 2 * length / 2
     assert sizes["json-deflate"] < 0.55 * sizes["json"], sizes
     assert sizes["pcm16"] < sizes["json"] / 3, sizes
     assert sizes["opus"] < sizes["json"] / 40, sizes
 
 
-async def test_a_client_of_the_seeds_form_plays_what_it_asks_for(antiphon, number, browser):
-    """The example of docs/http-and-websocket.md as it is printed, in a browser whose sound has the seed's 44.1 kHz."""
+async def test_the_minimal_client_plays_what_it_asks_for(antiphon, number, browser):
+    """The example of docs/http-and-websocket.md as it is printed, in a browser whose sound has 44.1 kHz."""
     router = antiphon.router.url
-    example = program((ROOT / "docs/http-and-websocket.md").read_text(), "seed-client.js")
+    example = program((ROOT / "docs/http-and-websocket.md").read_text(), "minimal-client.js")
     page = await browser.new_page()
     await page.goto(f"{router}/health")
     await page.evaluate(

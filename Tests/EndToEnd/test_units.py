@@ -7,7 +7,7 @@ import tomllib
 
 import pytest
 
-import cage
+import sandbox
 from machine import SOURCE, Machine, NoMachineError
 from processes import ROOT
 from services import BOT, SERVICES, UNITS, run
@@ -128,7 +128,7 @@ def test_a_decoder_takes_the_rest_from_itself(installed):
     """Inside of the engine's sandbox, which has to let it."""
     change = installed.root / f"etc/systemd/system/{SERVICES[0]}.d/try.conf"
     change.parent.mkdir(parents=True)
-    change.write_text("[Service]\nExecStartPre=/opt/antiphon/current/AudioEngine try-cage\n")
+    change.write_text("[Service]\nExecStartPre=/opt/antiphon/current/AudioEngine probe-sandbox\n")
     try:
         installed.run("systemctl", "daemon-reload")
         installed.run("systemctl", "restart", SERVICES[0])
@@ -136,12 +136,12 @@ def test_a_decoder_takes_the_rest_from_itself(installed):
         shutil.rmtree(change.parent)
         installed.run("systemctl", "daemon-reload")
     lines = installed.run("journalctl", "--quiet", "--output=cat", "--no-pager", f"--unit={SERVICES[0]}").stdout
-    refused, results = cage.tried("\n".join(line for line in lines.splitlines() if line.startswith("{")))
+    refused, results = sandbox.tried("\n".join(line for line in lines.splitlines() if line.startswith("{")))
     assert not refused
-    assert {name: results[name] for name in cage.FORBIDDEN} == dict.fromkeys(cage.FORBIDDEN, "refused EPERM")
-    assert {name: results[name] for name in cage.NEEDED} == dict.fromkeys(cage.NEEDED, "worked")
+    assert {name: results[name] for name in sandbox.FORBIDDEN} == dict.fromkeys(sandbox.FORBIDDEN, "refused EPERM")
+    assert {name: results[name] for name in sandbox.NEEDED} == dict.fromkeys(sandbox.NEEDED, "worked")
     # What its unit gives the engine for its pacer.
-    assert results[cage.UNPRIVILEGED] == "refused EACCES"
+    assert results[sandbox.UNPRIVILEGED] == "refused EACCES"
 
 
 def test_what_goes_first_may(installed):

@@ -127,7 +127,10 @@ async def test_a_bad_server_is_named(antiphon, site, forbidden_site, new_session
                 ended = await listener.wait_event("ended")
                 if ended["reason"] != "loadFailed":
                     wrong.append(f"{what}: {ended}")
-        endpoints = {"Router": f"{antiphon.router.url}/api/v1/sessions", "AudioEngine": f"{antiphon.engine.url}/session"}
+        endpoints = {
+            "Router": f"{antiphon.router.url}/api/v1/sessions",
+            "AudioEngine": f"{antiphon.engine.url}/session",
+        }
         for endpoint, base in endpoints.items():
             answer = await request("POST", f"{base}/{new_session()}/play", {"url": url})
             if answer.code not in codes or answer.status != STATUS.get(answer.code):

@@ -61,7 +61,7 @@ private let second: UInt64 = 1_000_000_000
   @Test func `has its commands go no faster than the loop can bear`() {
     var account = ClientAccount(factor: 1_000, now: 0)
     var count = 0
-    while account.obstacle(now: 0) == nil, count < 10_000 {
+    while account.blockingLimit(now: 0) == nil, count < 10_000 {
       account.spend(1, now: 0)
       count += 1
     }
@@ -75,7 +75,7 @@ private let second: UInt64 = 1_000_000_000
     var turn = UInt64(account.reserve(1, now: 0))
     for tick in 0..<1_000 {
       let now = UInt64(tick) * 10_000_000
-      while account.obstacle(now: now) == nil, turn <= now {
+      while account.blockingLimit(now: now) == nil, turn <= now {
         account.spend(1, reserved: 1, now: now)
         count += 1
         turn = now + UInt64(account.reserve(1, now: now) * Double(second))
@@ -98,11 +98,11 @@ private let second: UInt64 = 1_000_000_000
   @Test func `waits for answers, and a larger token waits for more`() {
     var account = ClientAccount(factor: 1, now: 0)
     account.countInFlight(RouterLimits.clientCommandsInFlight)
-    #expect(account.obstacle(now: 0) == .inFlight)
+    #expect(account.blockingLimit(now: 0) == .inFlight)
     account.allow(factor: 2, now: 0)
-    #expect(account.obstacle(now: 0) == nil)
+    #expect(account.blockingLimit(now: 0) == nil)
     account.allow(factor: 1, now: 0)
-    #expect(account.obstacle(now: 0) == nil)
+    #expect(account.blockingLimit(now: 0) == nil)
     account.countInFlight(-RouterLimits.clientCommandsInFlight)
     #expect(account.holdsNothing)
   }
@@ -191,14 +191,15 @@ private let second: UInt64 = 1_000_000_000
 @Suite struct `A connection's budget` {
   @Test func `names what stands in the way`() {
     var budget = ConnectionBudget(factor: 1, now: 0)
-    #expect(budget.obstacle(unreadByteCount: RouterLimits.unreadTextByteCount, now: 0) == nil)
-    #expect(budget.obstacle(unreadByteCount: RouterLimits.unreadTextByteCount + 1, now: 0) == .unreadText)
+    #expect(budget.blockingLimit(unreadByteCount: RouterLimits.unreadTextByteCount, now: 0) == nil)
+    #expect(
+      budget.blockingLimit(unreadByteCount: RouterLimits.unreadTextByteCount + 1, now: 0) == .unreadText)
     budget.countInFlight(RouterLimits.connectionCommandsInFlight)
-    #expect(budget.obstacle(unreadByteCount: 0, now: 0) == .inFlight)
+    #expect(budget.blockingLimit(unreadByteCount: 0, now: 0) == .inFlight)
     budget.countInFlight(-1)
-    #expect(budget.obstacle(unreadByteCount: 0, now: 0) == nil)
+    #expect(budget.blockingLimit(unreadByteCount: 0, now: 0) == nil)
     budget.spend(RouterLimits.connectionCommandBurst, now: 0)
-    #expect(budget.obstacle(unreadByteCount: 0, now: 0) == .commands)
+    #expect(budget.blockingLimit(unreadByteCount: 0, now: 0) == .commands)
     #expect(budget.isInDebt(now: 0) && !budget.isInDebt(now: second))
   }
 }

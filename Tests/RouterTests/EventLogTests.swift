@@ -16,7 +16,7 @@ import WireProtocol
     defer { try? FileManager.default.removeItem(atPath: folder) }
     try await body { milliseconds in
       let store = try StateStore(directory: folder)
-      return (EventLog(store: store, clock: RunningClock(base: milliseconds)), store)
+      return (EventLog(store: store, clock: CumulativeUptimeClock(base: milliseconds)), store)
     }
   }
 
@@ -32,14 +32,14 @@ import WireProtocol
 
   /// Makes an event into music as the service does.
   @discardableResult
-  private func play(_ logged: LoggedEvent, _ log: EventLog) async throws -> EventLog.Played {
+  private func play(_ logged: LoggedEvent, _ log: EventLog) async throws -> EventLog.Composed {
     var history = try await log.history(of: logged.event.repositoryID)
     let parameters = MusicMapper.parameters(for: logged.event, history: history, mapping: .standard)
     let score = Composer.piece(for: logged.event, parameters: parameters, history: &history)
-    let played = EventLog.Played(
+    let composed = EventLog.Composed(
       number: logged.number, event: logged.event, parameters: parameters, score: score)
-    try await log.save(played, history: history)
-    return played
+    try await log.save(composed, history: history)
+    return composed
   }
 
   @Test func `takes a delivery once within a day, and again after it`() async throws {
@@ -49,7 +49,7 @@ import WireProtocol
         Issue.record("it is new")
         return
       }
-      #expect(first.number == 1 && known.lastNumber == 1 && known.lastPlayed == 0)
+      #expect(first.number == 1 && known.lastNumber == 1 && known.lastComposed == 0)
       #expect(try await log.append(event("a", at: 2_000)) == .duplicate)
       try store.close()
       // A wall clock in the year 2100 makes nothing old; running does.
@@ -81,16 +81,17 @@ import WireProtocol
     try await withLog { open in
       var (log, store) = try open(0)
       for name in ["a", "b", "c"] { _ = try await log.append(event(name)) }
-      let unplayed = try await log.unplayed()
-      #expect(unplayed.map(\.number) == [1, 2, 3] && unplayed.map(\.event.deliveryID) == ["a", "b", "c"])
-      let played = try await play(unplayed[0], log)
+      let uncomposed = try await log.uncomposed()
+      #expect(
+        uncomposed.map(\.number) == [1, 2, 3] && uncomposed.map(\.event.deliveryID) == ["a", "b", "c"])
+      let composed = try await play(uncomposed[0], log)
       try store.close()
       (log, store) = try open(0)
-      #expect(try await log.unplayed().map(\.number) == [2, 3])
-      #expect(try log.repositories().map(\.lastPlayed) == [1])
+      #expect(try await log.uncomposed().map(\.number) == [2, 3])
+      #expect(try log.repositories().map(\.lastComposed) == [1])
       #expect(try await log.history(of: repository).eventCount == 1)
       let page = try await log.page(of: repository, before: nil, limit: 10)
-      #expect(page.events == [played] && page.total == 1)
+      #expect(page.events == [composed] && page.total == 1)
       try store.close()
     }
   }
@@ -124,9 +125,9 @@ import WireProtocol
         _ = try await log.append(event("\(number)", at: number == 7 ? 1 : 1_000 + number, in: id))
       }
       guard
-        case .new(_, _, let forgotten) = try await log.append(event("new", at: 5_000, in: SessionID("new")))
+        case .new(_, _, let evicted) = try await log.append(event("new", at: 5_000, in: SessionID("new")))
       else { return }
-      #expect(forgotten == (try SessionID("7")))
+      #expect(evicted == (try SessionID("7")))
       #expect(try log.repositories().count == RouterLimits.maximumRepositories)
       try store.close()
     }
@@ -146,12 +147,12 @@ import WireProtocol
       for number in 1...(RouterLimits.testRepositoriesPerClient + 3) {
         let id = try SessionID("a-\(number)")
         guard
-          case .new(_, _, let forgotten) = try await log.append(
+          case .new(_, _, let evicted) = try await log.append(
             event("\(number)", at: 1_000 + number, in: id), testOf: tester("greedy"))
         else { return }
         let own = number - RouterLimits.testRepositoriesPerClient
         let expected = own > 0 ? try SessionID("a-\(own)") : nil
-        #expect(forgotten == expected)
+        #expect(evicted == expected)
       }
       let kept = Set(try log.repositories().map(\.id))
       let calm = try SessionID("calm")
@@ -174,10 +175,10 @@ import WireProtocol
       #expect(requestError?.report.code == .tooManySessions)
       // One who has some of its own makes room by them.
       guard
-        case .new(_, _, let forgotten) = try await log.append(
+        case .new(_, _, let evicted) = try await log.append(
           event("y", in: SessionID("more")), testOf: tester("3"))
       else { return }
-      #expect(forgotten != nil)
+      #expect(evicted != nil)
       guard case .new(_, _, nil) = try await log.append(event("z")) else {
         Issue.record("GitHub's found no room")
         return
@@ -200,7 +201,7 @@ import WireProtocol
         case .new(let calm, _, _) = try await log.append(
           event("calm", at: 2, in: SessionID("calm")), testOf: tester("calm"))
       else { return }
-      let played = try await play(signed, log)
+      let composed = try await play(signed, log)
       try await play(calm, log)
       for number in 0..<(RouterLimits.testScoresPerClient + 5) {
         let id = try SessionID("a-\(number / 100)")
@@ -209,8 +210,9 @@ import WireProtocol
             event("\(number)", at: 1_000 + number, in: id), testOf: tester("greedy"))
         else { return }
         try await log.save(
-          EventLog.Played(
-            number: logged.number, event: logged.event, parameters: played.parameters, score: played.score),
+          EventLog.Composed(
+            number: logged.number, event: logged.event, parameters: composed.parameters, score: composed.score
+          ),
           history: MusicHistory())
       }
       try await log.sweep()
@@ -228,7 +230,7 @@ import WireProtocol
       try await store.write { database in
         try database.execute(sql: "UPDATE event SET event = '{\"v\":99}' WHERE number <= 22")
       }
-      #expect(try await log.unplayed().map(\.number) == [23, 24, 25])
+      #expect(try await log.uncomposed().map(\.number) == [23, 24, 25])
       let aside = try await store.read { database in
         try String.fetchAll(database, sql: "SELECT place FROM unreadable ORDER BY number")
       }

@@ -163,7 +163,8 @@ import WireProtocol
   }
 
   @Test mutating func `are known again after a restart`() throws {
-    let kept = KeptAnswer(intent: intent, fingerprint: "f", json: [9], answeredAtMilliseconds: 0, number: 41)
+    let kept = StoredAnswer(
+      intent: intent, fingerprint: "f", json: [9], answeredAtMilliseconds: 0, number: 41)
     store.restore(kept)
     let known = try ask(intent)
     #expect(known == .repeated([9]))

@@ -19,10 +19,10 @@ import WireProtocol
         deliveryID: delivery, kind: .push, repositoryID: try SessionID(repository), repositoryName: "o/n",
         language: "Swift", sender: "octocat", title: "A push", commits: 2, branch: "main",
         receivedMilliseconds: 1_000)
-      guard case .new(let logged, let known, let forgotten) = try await log.append(event) else {
+      guard case .new(let logged, let known, let evicted) = try await log.append(event) else {
         throw ErrorReport(.internal, "the delivery \(delivery) is not new")
       }
-      repositories.happened(known, forgotten: forgotten)
+      repositories.recordDelivery(known, evicted: evicted)
       return logged
     }
   }
@@ -32,7 +32,7 @@ import WireProtocol
     let folder = FileManager.default.temporaryDirectory.path + "/antiphon-\(UUID().uuidString)"
     defer { try? FileManager.default.removeItem(atPath: folder) }
     let store = try StateStore(directory: folder)
-    let stand = Stand(log: EventLog(store: store, clock: RunningClock(base: 0)))
+    let stand = Stand(log: EventLog(store: store, clock: CumulativeUptimeClock(base: 0)))
     let bus = stand.bus
     let service = MusicService(
       log: stand.log, repositories: stand.repositories, bus: bus, statistics: RepositoryStatistics(),

@@ -199,7 +199,7 @@ import Testing
 
 @Suite struct `An event of anything else` {
   private static func read(_ json: String) throws -> RepositoryEvent {
-    try OwnEvent.read(Array(json.utf8)).event(named: nil, receivedMilliseconds: 1)
+    try CustomEvent.read(Array(json.utf8)).event(named: nil, receivedMilliseconds: 1)
   }
 
   @Test func `has what it says`() throws {

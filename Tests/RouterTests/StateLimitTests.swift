@@ -87,11 +87,11 @@ import Testing
 
 @Suite struct `The Router's running time` {
   @Test func `goes on where it stopped, whatever the clock on the wall says`() {
-    let first = RunningClock(base: 0, monotonic: 5_000_000_000)
+    let first = CumulativeUptimeClock(base: 0, monotonic: 5_000_000_000)
     #expect(first.milliseconds(monotonic: 5_000_000_000) == 0)
     #expect(first.milliseconds(monotonic: 8_500_000_000) == 3_500)
     // After a restart of the machine, whose monotonic clock begins again.
-    let second = RunningClock(base: 3_500, monotonic: 1_000_000_000)
+    let second = CumulativeUptimeClock(base: 3_500, monotonic: 1_000_000_000)
     #expect(second.milliseconds(monotonic: 2_000_000_000) == 4_500)
   }
 }

@@ -123,7 +123,7 @@ import WireProtocol
   @Test func `has the answers to commands, but the oldest`() async throws {
     try await withFolder { folder in
       let answers = try (1...3).map { number in
-        KeptAnswer(
+        StoredAnswer(
           intent: Intent(try SessionID("guild:1"), try IdempotencyKey("key\(number)")), fingerprint: "f",
           json: Array("\"\u{1F3B5}\"".utf8),
           answeredAtMilliseconds: 1_000, number: number, client: ClientID(subject: "a", address: nil))

@@ -54,7 +54,7 @@ import WireProtocol
   private let other = ClientID(subject: "2", address: nil)
 
   @Test func `takes them in turns, and each one's in order`() {
-    var row = FairRow<Int>()
+    var row = RoundRobinQueue<Int>()
     for number in 0..<4 { row.append(number, of: one) }
     row.append(10, of: other)
     row.append(11, of: other)
@@ -65,7 +65,7 @@ import WireProtocol
   }
 
   @Test func `passes over those who may not, and keeps their place`() {
-    var row = FairRow<Int>()
+    var row = RoundRobinQueue<Int>()
     for number in 0..<3 { row.append(number, of: one) }
     row.append(10, of: other)
     let others = row.popFirst { client, _ in client == other }

@@ -69,10 +69,6 @@ import WireProtocol
     #expect(EngineEvent(.hello(hello)).encoded().count <= WireLimits.maximumEventByteCount)
   }
 
-  @Test func `only two reasons let a queue go on`() {
-    #expect(EngineEvent.EndReason.allCases.filter(\.advancesQueue) == [.finished, .loadFailed])
-  }
-
   @Test func `every error code has a status that is an error`() {
     for code in ErrorCode.allCases { #expect((400..<600).contains(code.httpStatus), "\(code)") }
   }

@@ -66,12 +66,13 @@ import WireProtocol
       rendering: "ab12", encoding: .pcm16, byteCount: 70_000, sampleCount: 17_500, offset: 0,
       data: .init([0, 255, 1]))
     for body: EngineEvent.Body in [
-      .performing(Performing(sample: 96_001, length: 480, title: "Söng")), .muted([.bass]), .rendered(piece),
+      .performing(ScorePlacement(sample: 96_001, length: 480, title: "Söng")), .muted([.bass]),
+      .rendered(piece),
     ] {
       let event = EngineEvent(body, sessionID: id, requestID: "r")
       #expect(try EngineEvent.decode(event.encoded()) == event)
     }
-    #expect(Performing(sample: 96_047, length: 1, title: nil).positionMilliseconds == 2_000)
+    #expect(ScorePlacement(sample: 96_047, length: 1, title: nil).positionMilliseconds == 2_000)
   }
 
   @Test(arguments: wrong)

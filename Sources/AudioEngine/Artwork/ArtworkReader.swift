@@ -15,7 +15,7 @@ package final class ArtworkReader: Sendable {
   private static let maximumWaiting = 64
   /// A picture is kept this long for those who ask for it piece by piece.
   private static let keptSeconds = 10
-  /// All that a Router loads at once: one that were dropped before its last piece would be read anew for each.
+  /// All that a Router loads at once: one that were dropped before its last piece would be read again for each.
   private static let maximumKeptByteCount = 32 << 20
 
   private struct Kept {

@@ -40,7 +40,7 @@ package final class CommandHandler: Sendable {
       }
       return try mediaRoot.list(path)
     } answer: { [pacer] event, pendingRequests in
-      Self.answerAside(event, pendingRequests, pacer)
+      Self.answerOutOfBand(event, pendingRequests, pacer)
     }
   }
 
@@ -48,7 +48,7 @@ package final class CommandHandler: Sendable {
   /// carried out waits in its own socket.
   func waitForRoom() {
     pacer.waitForRoom()
-    while waitingMoveCount.load(ordering: .relaxed) >= Self.maximumWaitingMoves { usleep(1_000) }
+    EngineThread.wait { waitingMoveCount.load(ordering: .relaxed) >= Self.maximumWaitingMoves }
   }
 
   /// Carries a command out; the answer goes to the requester as an event.
@@ -70,7 +70,7 @@ package final class CommandHandler: Sendable {
   /// Whom the engine's own HTTP API asks for: one client, beside those that routers name.
   private static let httpClient = "http"
 
-  /// The same for one HTTP request, which waits for its answer.
+  /// Carries out the command of an HTTP request, and waits for its answer.
   package func answer(to action: EngineCommand.Action) async -> EngineEvent {
     await withCheckedContinuation { continuation in
       let answer = waiting.add { continuation.resume(returning: $0) }
@@ -128,8 +128,8 @@ package final class CommandHandler: Sendable {
   private func render(_ request: RenderRequest, for pendingRequest: PendingRequest) {
     renders.render(request) { [self] result in
       switch result {
-      case .success(let piece): answerAside(EngineEvent(.rendered(piece)), pendingRequest)
-      case .failure(let report): answerAside(EngineEvent(.error(report)), pendingRequest)
+      case .success(let piece): answerOutOfBand(EngineEvent(.rendered(piece)), pendingRequest)
+      case .failure(let report): answerOutOfBand(EngineEvent(.error(report)), pendingRequest)
       }
     }
   }
@@ -146,25 +146,28 @@ package final class CommandHandler: Sendable {
   private func piece(of url: String, from offset: Int, for pendingRequest: PendingRequest) {
     artwork.read(url) { [self] result in
       do throws(ErrorReport) {
-        answerAside(EngineEvent(.artwork(try result.get().piece(of: url, from: offset))), pendingRequest)
+        answerOutOfBand(EngineEvent(.artwork(try result.get().piece(of: url, from: offset))), pendingRequest)
       } catch {
-        answerAside(EngineEvent(.error(error)), pendingRequest)
+        answerOutOfBand(EngineEvent(.error(error)), pendingRequest)
       }
     }
   }
 
-  private func answerAside(_ event: EngineEvent, _ pendingRequest: PendingRequest) {
-    Self.answerAside(event, [pendingRequest], pacer)
+  private func answerOutOfBand(_ event: EngineEvent, _ pendingRequest: PendingRequest) {
+    Self.answerOutOfBand(event, [pendingRequest], pacer)
   }
 
   /// Answers what concerns no session. The event is put into words here, once for all: it may be large, and the
   /// pacer has other things to do.
-  private static func answerAside(_ event: EngineEvent, _ pendingRequests: [PendingRequest], _ pacer: Pacer) {
+  private static func answerOutOfBand(
+    _ event: EngineEvent, _ pendingRequests: [PendingRequest], _ pacer: Pacer
+  ) {
     lazy var line = AnswerLine(event)
     for pendingRequest in pendingRequests {
       switch pendingRequest.requester {
       case .closure(let answer): answer(event)
-      case .router(let connection): pacer.post(.aside(line, requestID: pendingRequest.requestID, connection))
+      case .router(let connection):
+        pacer.post(.outOfBand(line, requestID: pendingRequest.requestID, connection))
       }
     }
   }

@@ -15,7 +15,7 @@ struct EngineHTTPAPI: Sendable {
   let handler: CommandHandler
   let renders: RenderService
   let pacer: Pacer
-  let figures: EngineFigures
+  let metrics: EngineMetrics
   let requestErrors: RequestErrorLog
   let requestGuard: RequestGuard
 
@@ -50,22 +50,22 @@ struct EngineHTTPAPI: Sendable {
         await handler.answer(to: .resolve(ResolveRequest(httpQuery: request.uri.query))))
     }
     router.post("render") { request, _ in try await render(request) }
-    router.get("health") { _, _ in try Self.json(await figures.health()) }
+    router.get("health") { _, _ in try Self.json(await metrics.health()) }
     router.get("ready") { _, _ in
-      let report = await figures.readiness.report()
+      let report = await metrics.readiness.report()
       return try Self.json(report, status: report.ready ? .ok : .serviceUnavailable)
     }
     router.get("metrics") { _, _ in
       Response(
         status: .ok, headers: [.contentType: "text/plain; version=0.0.4"],
-        body: .init(byteBuffer: ByteBuffer(string: await figures.metrics())))
+        body: .init(byteBuffer: ByteBuffer(string: await metrics.text())))
     }
     return router
   }
 
   /// The engine is about to stop: says so to routers and at `/ready`, and then refuses what still waits.
   func drain() async {
-    figures.readiness.stop()
+    metrics.readiness.stop()
     pacer.post(.announce(EngineEvent(.error(EngineReadiness.stopping))))
     try? await Task.sleep(for: .milliseconds(StopSignals.drainMilliseconds))
     handler.refuseWaiting(EngineReadiness.stopping)

@@ -16,7 +16,7 @@ package final class MediaLister: Sendable {
   /// Requesters at once. A listing takes some milliseconds, so that the last one of as many different folders waits
   /// for a few seconds: more would have given up.
   package static let maximumWaiting = 1_000
-  /// Of one client.
+  /// Listings of one client that wait.
   package static let maximumWaitingPerClient = 250
 
   private let read: @Sendable (String) throws(ErrorReport) -> MediaListing

@@ -5,7 +5,7 @@ import WireProtocol
 /// waiting for them.
 final class PendingHTTPAnswers: Sendable {
   private struct State {
-    var waiting: [Int: SingleAnswer<EngineEvent>] = [:]
+    var waiting: [Int: OneShotCallback<EngineEvent>] = [:]
     var lastNumber = 0
     /// Set once, when the engine stops: the answer to every request from then on.
     var shutdownAnswer: EngineEvent?
@@ -17,7 +17,7 @@ final class PendingHTTPAnswers: Sendable {
   ///
   /// - Returns: takes the request's answer.
   func add(_ receiver: @escaping @Sendable (EngineEvent) -> Void) -> @Sendable (EngineEvent) -> Void {
-    let answer = SingleAnswer(receiver)
+    let answer = OneShotCallback(receiver)
     let (number, shutdownAnswer) = state.withLock { state in
       state.lastNumber += 1
       state.waiting[state.lastNumber] = answer

@@ -13,13 +13,13 @@ package struct LeadingTag {
   package static let maximumPrivateFrames = 256
   private static let privateName = Array("PRIV".utf8)
 
-  /// Of an ID3v2 tag (ID3v2.4, section 3.1): where it ends; 0 where there is none.
+  /// Where an ID3v2 tag ends (ID3v2.4, section 3.1); 0 where there is none.
   private var tagEndOffset: Int64 = 0
   private var isCut = false
   private var privateFrames = 0
   /// The letters of `PRIV` that the bytes before end with.
   private var matched = 0
-  /// Of a FLAC file (RFC 9639, section 8.1): where the next block's header begins; nil behind the last, or where it
+  /// Where a FLAC file's next block header begins (RFC 9639, section 8.1); nil after the last one, or where it
   /// is no FLAC file.
   private var blockOffset: Int64?
   private var commentOffsets: [Int64] = []

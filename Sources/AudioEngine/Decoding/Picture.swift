@@ -8,7 +8,7 @@ package struct Picture: Sendable, Equatable {
 
   package let bytes: [UInt8]
   package let kind: Kind
-  /// Of the bytes: another value is another picture.
+  /// Identifies the bytes: another value is another picture.
   package let entityTag: String
 
   /// What browsers show and what can carry no script.

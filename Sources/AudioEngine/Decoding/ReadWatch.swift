@@ -4,26 +4,26 @@ import WireProtocol
 /// What is asked before everything that libavformat reads: whether it is still wanted, whether another needs the CPU
 /// more, and, while a source is being opened, whether that takes more than any real file does.
 final class ReadWatch {
-  /// Of the thread's CPU time, to open a source: an index of a million entries takes a twentieth.
+  /// The thread's CPU time to open a source: an index of a million entries takes a twentieth.
   static let openingCPUNanoseconds: UInt64 = 2_000_000_000
   /// Bytes read to open a source: a tag with a large cover, an index at the end, and what is probed.
   static let openingByteCount = 64 << 20
   /// What is given at a time to what is being opened, so that the questions are asked often.
   static let openingPieceByteCount = 4_096
-  /// Of the CPU time, for a tag before the sound: one with a cover of 10 MB takes a tenth. libav's time for a tag's
+  /// The part of it for a tag before the sound: one with a cover of 10 MB takes a tenth. libav's time for a tag's
   /// frames grows with the square of their number.
   static let tagCPUNanoseconds: UInt64 = 100_000_000
 
-  /// Of memory, what libav may take to open a source.
+  /// Memory that libav may take to open a source.
   static let openingMemoryByteCount = 256 << 20
-  /// Of memory, what the indexes of all open sources may take, apart from those that take as little as an hour's
+  /// Memory that the indexes of all open sources may take, apart from those that take as little as an hour's
   /// file: a few kilobytes can say that an index has millions of entries.
   static let allIndexByteCount = 256 << 20
   static let usualIndexByteCount = 4 << 20
   private static let allKept = Atomic<Int>(0)
 
   private let isCancelled: () -> Bool
-  private let share: () -> Void
+  private let yieldIfWanted: () -> Void
   private let startCPUNanoseconds = EngineThread.cpuNanoseconds
   private var byteCount = 0
   /// What the process grew by while libav worked on this source: no other's growth, but for what falls into those
@@ -36,10 +36,10 @@ final class ReadWatch {
 
   /// - Parameters:
   ///   - isCancelled: whether nobody waits for the source any more.
-  ///   - share: lets others have the CPU.
-  init(isCancelled: @escaping () -> Bool = { false }, share: @escaping () -> Void = {}) {
+  ///   - yieldIfWanted: lets others have the CPU.
+  init(isCancelled: @escaping () -> Bool = { false }, yieldIfWanted: @escaping () -> Void = {}) {
     self.isCancelled = isCancelled
-    self.share = share
+    self.yieldIfWanted = yieldIfWanted
   }
 
   deinit { Self.allKept.subtract(keptByteCount, ordering: .relaxed) }
@@ -96,7 +96,7 @@ final class ReadWatch {
           hint: "its tags or its index have too many entries: make them fewer", stage: .probe)
       }
     }
-    share()
+    yieldIfWanted()
   }
 
   private var usedCPUNanoseconds: UInt64 { EngineThread.cpuNanoseconds - startCPUNanoseconds }

@@ -24,7 +24,7 @@ package struct Extraction: Sendable {
   /// `CLOCK_MONOTONIC`: from then on the stream's address is not to be relied on.
   let expiresNanoseconds: UInt64
 
-  /// Of an address that does not say when it expires.
+  /// The lifetime of an address that does not say when it expires.
   private static let defaultLifetimeSeconds = 3_600.0
   private static let maximumLifetimeSeconds = 86_400.0
   /// Before an address expires it is taken for expired: opening it takes a moment.

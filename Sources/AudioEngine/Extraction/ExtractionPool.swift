@@ -48,7 +48,7 @@ actor ExtractionPool {
     var failures = 0
     /// Processes started.
     var starts = 0
-    /// Of those: after one that died or was killed.
+    /// Starts after a worker that died or was killed.
     var restarts = 0
     var running = 0
     var queued = 0

@@ -113,7 +113,7 @@ package final class Extractor: Sendable {
   /// Finds out which yt-dlp is installed, for `/health`.
   func lookForVersion() async { await pool.lookForVersion() }
 
-  struct Figures: Sendable {
+  struct Statistics: Sendable {
     var pool: ExtractionPool.Statistics
     var cacheHits: Int
     var cached: Int
@@ -122,9 +122,9 @@ package final class Extractor: Sendable {
     var problem: String?
   }
 
-  func figures() async -> Figures {
+  func statistics() async -> Statistics {
     let (hits, cached) = state.withLock { ($0.hits, $0.cache.count) }
-    return Figures(
+    return Statistics(
       pool: await pool.statistics, cacheHits: hits, cached: cached, version: await pool.version,
       problem: await pool.problem)
   }

@@ -1,3 +1,5 @@
+// `SOCK_STREAM` is the module's that the compiler sees first with it, CLinux or Glibc.
+import CLinux
 import Glibc
 import WireProtocol
 

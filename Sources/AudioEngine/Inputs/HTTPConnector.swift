@@ -34,7 +34,7 @@ struct HTTPFailure: Error {
 final class PinnedClient: Sendable {
   let host: String
   let http: HTTPClient
-  /// Of all its connections.
+  /// The event loop of all its connections.
   let eventLoop: any EventLoop
 
   /// - Parameter connectMilliseconds: until the connection has to be there.
@@ -58,14 +58,14 @@ final class PinnedClient: Sendable {
   }
 }
 
-/// Makes one source's requests: every address checked and pinned, every redirect checked anew, and
+/// Makes one source's requests: every address checked and pinned, every redirect checked again, and
 /// connections to the same host used again.
 final class HTTPConnector {
   private static let maximumRedirects = 5
 
   private let access: WebAccess
   private let isCancelled: () -> Bool
-  /// Of the host that answered last, at the address that did.
+  /// The client of the host that answered last, at the address that did.
   private var client: PinnedClient?
 
   init(access: WebAccess, isCancelled: @escaping () -> Bool) {

@@ -29,7 +29,7 @@ final class HTTPInput: MediaInput {
   private let renew: Renewal?
   private let connector: HTTPConnector
   private let openingDeadlineNanoseconds: UInt64
-  /// As it was given or renewed, and where redirects led.
+  /// The request as it was given or renewed, and where redirects led.
   private var givenRequest: WebRequest
   private var request: WebRequest
   private var transfer: HTTPTransfer?
@@ -284,7 +284,7 @@ final class HTTPInput: MediaInput {
         case .none: throw failure
         case .retry: try pauseBeforeRetry(failure)
         case .renewal:
-          // What was asked for anew a moment ago is refused for good.
+          // What was requested again a moment ago is refused for good.
           guard !hasRenewed else { throw HTTPFailure(failure.report) }
           hasRenewed = true
           try renewAddress(failure)

@@ -4,7 +4,7 @@ import WireProtocol
 /// A score as a track's source.
 package struct ScoreSource: Hashable, Codable, Sendable {
   package let score: Score
-  /// Of an endless score: what joins it is heard by its own session alone, so that no two are equal.
+  /// A number for each endless score, since pieces that join it are heard by its own session alone: no two are equal.
   private let performance: Int?
 
   package init(_ score: Score) {

@@ -4,14 +4,14 @@ import Dispatch
 import ServiceSupport
 import WireProtocol
 
-/// Where the process begins. Not with an asynchronous `main`, which runs on a thread that Swift starts for it: a cage
-/// is entered while the main thread is the only one.
+/// Where the process begins. Not with an asynchronous `main`, which runs on a thread that Swift starts for it: a
+/// sandbox is entered while the main thread is the only one.
 @main
 enum AudioEngineProcess {
   static func main() {
     let arguments = Array(CommandLine.arguments.dropFirst())
     if arguments.first == DecoderProcessMain.argument { DecoderProcessMain.run() }
-    if arguments.first == TryCage._commandName { return TryCage.main(Array(arguments.dropFirst())) }
+    if arguments.first == ProbeSandbox._commandName { return ProbeSandbox.main(Array(arguments.dropFirst())) }
     // Not the main thread's class, which libdispatch gives a better niceness, and what it starts would inherit that.
     Task(priority: .medium) {
       await AudioEngineCommand.main()
@@ -175,7 +175,7 @@ extension AudioEngineCommand {
     @Argument(help: "The folder.")
     var directory: String
 
-    func run() throws { try SamplePieces.write(into: directory) }
+    func run() throws { try DemoTracks.write(into: directory) }
   }
 }
 

@@ -11,7 +11,7 @@ enum PacerMessage: Sendable {
   case disconnected(RouterConnection.ID)
   case sessions(SessionMessage)
   /// An answer that concerns no session.
-  case aside(AnswerLine, requestID: String?, RouterConnection.ID)
+  case outOfBand(AnswerLine, requestID: String?, RouterConnection.ID)
   /// Is answered between two rounds.
   case ping(@Sendable () -> Void)
 }
@@ -69,7 +69,7 @@ package final class Pacer: Sendable {
 
   /// Blocks a thread that brings commands while the pacer has as many as it should have.
   func waitForRoom() {
-    while mailbox.withLock({ $0.count }) >= Self.maximumWaitingMessages { usleep(1_000) }
+    EngineThread.wait { mailbox.withLock { $0.count } >= Self.maximumWaitingMessages }
   }
 
   package func timelineChanged(_ timeline: Timeline) { post(.timelineChanged(timeline)) }
@@ -84,7 +84,7 @@ package final class Pacer: Sendable {
   /// Whether it answers in time.
   func answers(withinMilliseconds limit: Int) async -> Bool {
     await withCheckedContinuation { continuation in
-      let answer = SingleAnswer<Bool> { continuation.resume(returning: $0) }
+      let answer = OneShotCallback<Bool> { continuation.resume(returning: $0) }
       post(.ping { answer.give(true) })
       DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(limit)) { answer.give(false) }
     }

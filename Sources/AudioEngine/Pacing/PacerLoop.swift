@@ -60,8 +60,8 @@ struct PacerLoop: ~Copyable {
       links.add(connection)
       director.connect(connection.id, now: now)
     case .disconnected(let id): disconnect(id)
-    case .aside(let line, let requestID, let connection):
-      director.output.append(aside: line, to: connection, requestID: requestID)
+    case .outOfBand(let line, let requestID, let connection):
+      director.output.append(outOfBand: line, to: connection, requestID: requestID)
     case .ping(let answer): answer()
     }
   }

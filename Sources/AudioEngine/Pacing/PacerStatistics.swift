@@ -11,7 +11,7 @@ package final class PacerStatistics: Sendable {
     package var connections = 0
     /// Bytes that slow routers have not taken yet.
     package var routerQueueBytes = 0
-    /// Of rounds.
+    /// Lateness of the pacer, one sample per round.
     package var lateness = LatenessHistogram()
     /// The latest of the last rounds, fading by a 64th a round.
     package var recentLatenessNanoseconds: UInt64 = 0

@@ -5,16 +5,16 @@ import WireProtocol
 extension Producer {
   /// Packets an endless score is produced ahead: what joins it is heard this much later, and a machine that is
   /// busy for less is not heard.
-  private static let performancePacketsAhead = 25
+  private static let liveScorePacketsAhead = 25
   /// How long its producer rests.
-  private static let performanceRestMilliseconds = 100
+  private static let liveScoreRestMilliseconds = 100
 
   func render(
     _ source: ScoreSource, _ timeline: Timeline, _ permit: HeldPermit
   ) throws(ErrorReport) {
     onProduction()
     if let length = source.score.length, timeline.key.startMilliseconds >= Self.milliseconds(length) {
-      throw Self.behindEnd(timeline.key.startMilliseconds, Self.milliseconds(length))
+      throw Self.pastEnd(timeline.key.startMilliseconds, Self.milliseconds(length))
     }
     timeline.becomeOpen(.computed)
     let rendering = MonotonicClock.nowNanoseconds
@@ -28,8 +28,8 @@ extension Producer {
       source.score, encoder: try OpusEncoder.make(settings, kilobitsPerSecond: key.bitrateKilobits),
       volume: key.volume, startMilliseconds: key.startMilliseconds)
     var writer = Timeline.Writer(timeline)
-    if let performance = timeline.performance {
-      try perform(performance, &pipeline, &writer, permit, Self.details(of: source.score), since: rendering)
+    if let liveScore = timeline.liveScore {
+      try perform(liveScore, &pipeline, &writer, permit, Self.details(of: source.score), since: rendering)
     } else {
       _ = try drive(
         &writer, permit: permit, Self.details(of: source.score), since: rendering, measure: admission.record
@@ -39,17 +39,17 @@ extension Producer {
 
   /// Goes on until nobody listens, never far ahead.
   private func perform(
-    _ performance: Performance, _ pipeline: inout ScorePipeline, _ writer: inout Timeline.Writer,
+    _ liveScore: LiveScoreControl, _ pipeline: inout ScorePipeline, _ writer: inout Timeline.Writer,
     _ permit: HeldPermit, _ details: TrackDetails, since rendering: UInt64
   ) throws(ErrorReport) {
     let timeline = writer.timeline
     timeline.markUncacheable()
     while !timeline.isCancelled {
       // Also while the session is paused.
-      pipeline.take(performance.take())
+      pipeline.take(liveScore.take())
       guard Self.isBehind(timeline) else {
         permit.pause()
-        timeline.rest(milliseconds: Self.performanceRestMilliseconds)
+        timeline.rest(milliseconds: Self.liveScoreRestMilliseconds)
         continue
       }
       permit.acquire()
@@ -61,13 +61,13 @@ extension Producer {
       } while Self.isBehind(timeline) && !timeSlice.isOver(packetCount: writer.count) && !permit.isNeededMore
       let cost = timeSlice.cost(packetCount: writer.count)
       admission.record(packets: cost.packets, nanoseconds: cost.nanoseconds)
-      permit.endTurn()
+      permit.endTimeSlice()
     }
     throw .superseded
   }
 
   private static func isBehind(_ timeline: Timeline) -> Bool {
-    timeline.packetsAhead < performancePacketsAhead
+    timeline.packetsAhead < liveScorePacketsAhead
   }
 
   private static func milliseconds(_ samples: Int) -> Int { samples / ScoreLimits.samplesPerMillisecond }

@@ -4,8 +4,8 @@ import WireProtocol
 /// Fills timelines: opens the source, lets a decoder process demux and transcode (or pass through) it, appends the
 /// packets.
 package struct Producer: Sendable {
-  /// Of a worker that is two seconds ahead: the pacer, the endpoints and other programs go first. One that is
-  /// not would pass its lateness on to its listeners.
+  /// The niceness of a worker that is two seconds ahead: the pacer, the endpoints and other programs go first. One
+  /// that is not would pass its lateness on to its listeners.
   static let niceness: Int32 = 10
   static let packetsBeforeNice = 100
 
@@ -47,7 +47,7 @@ package struct Producer: Sendable {
   ///   - slot: the worker's.
   package func produce(_ timeline: Timeline, submittedNanoseconds: UInt64, slot: WorkerSlot) {
     let permit = HeldPermit(permits, for: timeline, slot: slot)
-    defer { timeline.performance?.end() }
+    defer { timeline.liveScore?.end() }
     do throws(ErrorReport) {
       EngineThread.setNiceness(0)
       timeline.journal.record(.queue, since: submittedNanoseconds)
@@ -110,7 +110,7 @@ package struct Producer: Sendable {
     let facts = opened.source.facts
     let start = timeline.key.startMilliseconds
     if start > 0, let duration = facts.durationMilliseconds, start >= duration, !facts.isDurationEstimated {
-      throw Self.behindEnd(start, duration)
+      throw Self.pastEnd(start, duration)
     }
     let isPassthrough = timeline.key.allowsPassthrough && facts.fitsPassthrough
     var production = Decoding(
@@ -160,7 +160,7 @@ package struct Producer: Sendable {
     /// When the first packet was begun.
     let since = MonotonicClock.nowNanoseconds
     var isTranscoding = false
-    var turnsFirstPacket = 0
+    var timeSliceFirstPacket = 0
   }
 
   private func take(
@@ -183,13 +183,13 @@ package struct Producer: Sendable {
       }
       production.isTranscoding = true
       try call.resume()
-    case .packets(let bytes, let cpuNanoseconds, let isTurnOver):
+    case .packets(let bytes, let cpuNanoseconds, let isTimeSliceOver):
       var packets = PacketList(bytes)
       while let packet = packets.next() { production.writer.append(packet) }
       guard !packets.isBroken else { throw call.broken() }
       becomeReady(
         timeline, packetCount: production.writer.count, production.details, since: production.since)
-      if isTurnOver { try endTurn(call, &production, cpuNanoseconds, permit) }
+      if isTimeSliceOver { try endTimeSlice(call, &production, cpuNanoseconds, permit) }
     case .ended:
       becomeReady(
         timeline, packetCount: production.writer.count, production.details, since: production.since,
@@ -197,32 +197,32 @@ package struct Producer: Sendable {
     }
   }
 
-  private func endTurn(
+  private func endTimeSlice(
     _ call: DecoderCall, _ production: inout Decoding, _ cpuNanoseconds: UInt64, _ permit: HeldPermit
   ) throws(DecoderFailure) {
     let timeline = production.writer.timeline
     if production.isTranscoding {
       admission.record(
-        packets: production.writer.count - production.turnsFirstPacket, nanoseconds: cpuNanoseconds)
+        packets: production.writer.count - production.timeSliceFirstPacket, nanoseconds: cpuNanoseconds)
     }
-    production.turnsFirstPacket = production.writer.count
-    let niceness = awaitTurn(timeline, permit)
+    production.timeSliceFirstPacket = production.writer.count
+    let niceness = awaitTimeSlice(timeline, permit)
     guard !timeline.isCancelled else { throw .report(.superseded) }
     try call.resume(niceness: niceness)
   }
 
-  /// Ends a worker's turn and waits for its next one.
+  /// Ends a worker's time slice and waits for its next one.
   ///
   /// - Returns: how far its thread is to stand behind others in it.
-  private func awaitTurn(_ timeline: Timeline, _ permit: HeldPermit) -> Int32 {
-    permit.endTurn()
+  private func awaitTimeSlice(_ timeline: Timeline, _ permit: HeldPermit) -> Int32 {
+    permit.endTimeSlice()
     restWhileAhead(timeline, permit)
     permit.acquire()
     // Only now: while it waited, its listeners went on.
     return timeline.packetsAhead < Self.packetsBeforeNice ? 0 : Self.niceness
   }
 
-  /// Runs a pipeline, a turn a permit, until it ends or wants something else.
+  /// Runs a pipeline, a time slice a permit, until it ends or wants something else.
   func drive(
     _ writer: inout Timeline.Writer, permit: HeldPermit, _ details: TrackDetails, since producing: UInt64,
     measure: Measure?,
@@ -260,7 +260,7 @@ package struct Producer: Sendable {
     var timeSlice: TimeSlice
   }
 
-  /// What follows every step: the track is told ready, and after its turn it lets others have the CPU.
+  /// What follows every step: the track is told ready, and after its time slice it lets others have the CPU.
   private func keep(
     _ pace: inout Pace, _ writer: borrowing Timeline.Writer, after step: PipelineStep, permit: HeldPermit,
     measure: Measure?
@@ -273,7 +273,7 @@ package struct Producer: Sendable {
     }
     let cost = pace.timeSlice.cost(packetCount: writer.count)
     measure?(cost.packets, cost.nanoseconds)
-    EngineThread.setNiceness(awaitTurn(timeline, permit))
+    EngineThread.setNiceness(awaitTimeSlice(timeline, permit))
     pace.timeSlice = TimeSlice(firstPacket: writer.count)
   }
 
@@ -289,7 +289,7 @@ package struct Producer: Sendable {
     onChange(timeline)
   }
 
-  static func behindEnd(_ position: Int, _ duration: Int?) -> ErrorReport {
+  static func pastEnd(_ position: Int, _ duration: Int?) -> ErrorReport {
     let end = duration.map { " at \($0) ms" } ?? ""
     return ErrorReport(
       .invalidCommand, "the position \(position) ms is past the end\(end)",
@@ -303,7 +303,7 @@ package struct Producer: Sendable {
   ) throws(ErrorReport) {
     let start = writer.timeline.key.startMilliseconds
     guard writer.count > 0 else {
-      if start > 0 { throw Self.behindEnd(start, facts.durationMilliseconds) }
+      if start > 0 { throw Self.pastEnd(start, facts.durationMilliseconds) }
       throw ErrorReport(
         .sourceCorrupt, "nothing in the source could be decoded as \(facts.codecName)",
         hint: "check the file", stage: .decode)

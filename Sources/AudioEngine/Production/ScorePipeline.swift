@@ -43,14 +43,14 @@ struct ScorePipeline: ~Copyable {
   }
 
   /// Does what was asked for since the last time.
-  mutating func take(_ changes: Performance.Changes) {
+  mutating func take(_ changes: LiveScoreControl.Changes) {
     if let roles = changes.muted { renderer.mute(roles) }
     if let gain = changes.gain { renderer.setGain(Float(gain)) }
     for entry in changes.joining {
       let start = (renderer.position + beat - 1) / beat * beat
       renderer.add(entry.score, at: start)
       let length = entry.score.length ?? 0
-      entry.joined(.success(Performing(sample: start, length: length, title: entry.score.title)))
+      entry.joined(.success(ScorePlacement(sample: start, length: length, title: entry.score.title)))
     }
   }
 }

@@ -4,7 +4,7 @@ import WireProtocol
 /// A track's source, open, and what is known of it beside what it says itself.
 struct OpenedSource {
   let source: DecodedSource
-  /// Of a page: what yt-dlp says.
+  /// What yt-dlp says of a page; nil for other sources.
   let extraction: Extraction?
   /// Which bytes it is made of.
   let identity: SourceIdentity

@@ -9,7 +9,7 @@ import WireProtocol
 
 /// zlib: a stream as of RFC 1950.
 package enum Deflate {
-  /// Of 1, fast, to 9: digits of sound hardly get smaller above it.
+  /// zlib's level, 1 (fast) to 9: digits of sound hardly get smaller above it.
   private static let level: Int32 = 4
 
   /// - Throws: `internal` where there is no memory for it.

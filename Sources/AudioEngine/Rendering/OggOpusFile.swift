@@ -12,7 +12,7 @@ import WireProtocol
 enum OggOpusFile {
   /// Music of so few voices hardly differs from its source.
   private static let bitsPerSecond = 96_000
-  /// Of 0 to 10: above it, a packet takes much longer and is hardly better.
+  /// libopus's complexity, 0 to 10: above it, a packet takes much longer and is hardly better.
   private static let complexity = 5
   /// A second.
   private static let packetsPerPage = 50

@@ -21,7 +21,7 @@ package struct Rendering: Sendable {
   /// What it took to render and encode.
   package let milliseconds: Double
 
-  /// Of the score's contents and the encoding: SHA-256, in hexadecimal.
+  /// A name made of the score's contents and the encoding: SHA-256, in hexadecimal.
   static func name(of score: Score, as encoding: RenderEncoding) throws(ErrorReport) -> String {
     guard let length = score.length else {
       throw ErrorReport(
@@ -57,11 +57,11 @@ package struct Rendering: Sendable {
     bytes =
       switch encoding {
       case .opus: try OggOpusFile.bytes(of: score)
-      case .pcm16: PulseCode.bytes(of: Self.samples(of: score))
+      case .pcm16: PCM16.bytes(of: Self.samples(of: score))
       case .wav:
         Data(
           WaveFile.bytes(
-            of: PulseCode.words(of: Self.samples(of: score)), title: score.title ?? "", artist: "Antiphon"))
+            of: PCM16.samples(of: Self.samples(of: score)), title: score.title ?? "", artist: "Antiphon"))
       case .json: SampleJSON.bytes(of: Self.samples(of: score))
       case .jsonDeflate: try Deflate.bytes(of: SampleJSON.bytes(of: Self.samples(of: score)))
       }
@@ -71,7 +71,7 @@ package struct Rendering: Sendable {
     milliseconds = Double(MonotonicClock.nowNanoseconds - started) / 1_000_000
   }
 
-  /// All of a score, left and right by turns.
+  /// All samples of a score, interleaved stereo.
   package static func samples(of score: Score) -> [Float] {
     let length = score.length ?? 0
     var samples: [Float] = []

@@ -6,14 +6,14 @@ import WireProtocol
   import Foundation
 #endif
 
-/// Samples as JSON, the event stream's original `audio_buffer` (docs/decisions/0030): an object of `numberOfChannels`,
-/// `length`, `sampleRate`, `duration` and `channels`.
+/// Samples as JSON, the event stream's original `audio_buffer` (docs/decisions/0030): an object of
+/// `numberOfChannels`, `length`, `sampleRate`, `duration` and `channels`.
 package enum SampleJSON {
   /// "-0.123456,"
   private static let longestNumber = 10
   private static let digitCount = 6
 
-  /// - Parameter samples: left and right by turns.
+  /// - Parameter samples: interleaved stereo.
   package static func bytes(of samples: [Float]) -> Data {
     let length = samples.count / 2
     let rate = ScoreLimits.sampleRate

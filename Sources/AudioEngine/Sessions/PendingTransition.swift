@@ -36,7 +36,7 @@ struct PendingTransition {
 }
 
 /// The packets a session has of its own, after a transition, in place of its timeline's.
-struct JointPackets {
+struct SplicePackets {
   private var packets: ArraySlice<[UInt8]> = []
   private var index = 0
 

@@ -10,7 +10,7 @@ final class Session {
   var lease: TimelineLease
   var cursor: Timeline.Cursor
   var volume: Double
-  /// Of an endless score: the voices that are silent, where it was ever asked for.
+  /// The muted voices of an endless score; nil where nothing was ever muted.
   var muted: [Score.Role]?
   var track: TrackDetails?
   /// The `play` that waits for `ready`.
@@ -18,11 +18,11 @@ final class Session {
   /// A change of timeline under way.
   var pendingMove: PendingMove?
   /// Takes effect with the move, or the transition of a seek, that is under way.
-  var pendingLevel: PendingLevel?
+  var pendingVolume: PendingVolume?
   /// A change of what is heard that waits for its packet.
   var transition: PendingTransition?
   /// After a transition.
-  var joint = JointPackets()
+  var splicePackets = SplicePackets()
   /// What follows when this track has finished.
   var next: PreparedTrack?
   var history: SessionHistory
@@ -61,7 +61,7 @@ final class Session {
     pausedSinceNanoseconds ?? (cursor.timeline.isLive ? nil : bufferingSinceNanoseconds)
   }
 
-  var levelToCome: Double { pendingLevel?.level ?? volume }
+  var targetVolume: Double { pendingVolume?.volume ?? volume }
 
   func key(startMilliseconds: Int, volume: Double) -> TrackKey {
     TrackKey(
@@ -88,9 +88,9 @@ final class Session {
   }
 }
 
-/// A level that takes effect where a session comes to another place.
-struct PendingLevel {
-  let level: Double
+/// A volume that takes effect where a session comes to another place.
+struct PendingVolume {
+  let volume: Double
   let pendingRequest: PendingRequest?
 }
 
@@ -100,7 +100,7 @@ struct PendingMove {
     case seek(positionMilliseconds: Int)
     /// Splices at whatever packet is next once the other timeline has it.
     case volume(Double)
-    /// The track begins anew, and its start is not on this timeline.
+    /// The track repeats, and its start is not on this timeline.
     case loop
   }
 

@@ -38,7 +38,7 @@ extension SessionDirector {
     } else {
       deferVolume(session)
       requestMove(
-        session, .loop, pendingRequest: nil, startMilliseconds: start, volume: session.levelToCome)
+        session, .loop, pendingRequest: nil, startMilliseconds: start, volume: session.targetVolume)
     }
     return true
   }

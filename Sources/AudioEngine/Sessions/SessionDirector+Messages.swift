@@ -3,7 +3,7 @@ import WireProtocol
 /// What messages the director takes, and how it answers.
 extension SessionDirector {
   package func handle(_ message: SessionMessage, now: UInt64) {
-    rounds.catchUpIfIdle(now: now)
+    ticks.catchUpIfIdle(now: now)
     switch message {
     case .play(let new): play(new, now: now)
     case .prepare(let next, let pendingRequest): prepare(next, pendingRequest, now: now)

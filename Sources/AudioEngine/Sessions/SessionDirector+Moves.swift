@@ -27,13 +27,13 @@ extension SessionDirector {
     }
     deferVolume(session)
     supersedeMove(session)
-    if session.pendingLevel == nil, Self.hasSound(session.cursor.timeline, atMilliseconds: position) {
+    if session.pendingVolume == nil, Self.hasSound(session.cursor.timeline, atMilliseconds: position) {
       let seek = PendingTransition.Action.seek(session.lease, positionMilliseconds: position, pendingRequest)
       startTransition(session, seek, now: now)
     } else {
       requestMove(
         session, .seek(positionMilliseconds: position), pendingRequest: pendingRequest,
-        startMilliseconds: position, volume: session.levelToCome)
+        startMilliseconds: position, volume: session.targetVolume)
     }
   }
 
@@ -41,13 +41,13 @@ extension SessionDirector {
   func deferVolume(_ session: Session) {
     guard let move = session.pendingMove, case .volume(let level) = move.purpose else { return }
     session.pendingMove = nil
-    session.pendingLevel = PendingLevel(level: level, pendingRequest: move.pendingRequest)
+    session.pendingVolume = PendingVolume(volume: level, pendingRequest: move.pendingRequest)
   }
 
-  func applyPendingLevel(_ session: Session) {
-    guard let pending = session.pendingLevel else { return }
-    session.pendingLevel = nil
-    volumeChanged(session, to: pending.level, pending.pendingRequest)
+  func applyPendingVolume(_ session: Session) {
+    guard let pending = session.pendingVolume else { return }
+    session.pendingVolume = nil
+    volumeChanged(session, to: pending.volume, pending.pendingRequest)
   }
 
   func announceSeek(_ session: Session, _ pendingRequest: PendingRequest?, now: UInt64) {
@@ -75,8 +75,8 @@ extension SessionDirector {
     try session.machine.requirePlace(for: "volume")
     if let move = session.pendingMove, case .seek(let position) = move.purpose {
       // The place that is on its way is opened at the new level.
-      reject(session.pendingLevel?.pendingRequest, .overtaken, session.id)
-      session.pendingLevel = PendingLevel(level: level, pendingRequest: pendingRequest)
+      reject(session.pendingVolume?.pendingRequest, .overtaken, session.id)
+      session.pendingVolume = PendingVolume(volume: level, pendingRequest: pendingRequest)
       session.pendingMove = nil
       return requestMove(
         session, move.purpose, pendingRequest: move.pendingRequest, startMilliseconds: position, volume: level
@@ -86,8 +86,8 @@ extension SessionDirector {
     guard level != session.volume else {
       return answer(pendingRequest, EngineEvent(.status(snapshot(session)), sessionID: session.id))
     }
-    if let performance = session.lease.timeline.performance {
-      performance.setGain(level)
+    if let liveScore = session.lease.timeline.liveScore {
+      liveScore.setGain(level)
       return volumeChanged(session, to: level, pendingRequest)
     }
     requestVolume(session, level, pendingRequest)
@@ -153,7 +153,7 @@ extension SessionDirector {
       if session.nextTick != nil, timeline.phase == .producing,
         !Self.hasSound(timeline, atMilliseconds: position)
       {
-        return timeline.isWanted(atMilliseconds: position)
+        return timeline.requestProduction(upToMilliseconds: position)
       }
       session.pendingMove = nil
       let seek = PendingTransition.Action.seek(lease, positionMilliseconds: position, move.pendingRequest)
@@ -171,7 +171,7 @@ extension SessionDirector {
       session.move(to: lease, positionMilliseconds: session.request.startMilliseconds)
       endUnderrun(session, now: now)
       if session.nextTick != nil { emit(.playing(anchor(session)), session.id) }
-      applyPendingLevel(session)
+      applyPendingVolume(session)
     }
   }
 
@@ -181,9 +181,9 @@ extension SessionDirector {
     reject(move.pendingRequest, report, session.id)
     switch move.purpose {
     case .seek:
-      guard let pending = session.pendingLevel else { return }
-      session.pendingLevel = nil
-      requestVolume(session, pending.level, pending.pendingRequest)
+      guard let pending = session.pendingVolume else { return }
+      session.pendingVolume = nil
+      requestVolume(session, pending.volume, pending.pendingRequest)
     case .volume: break
     case .loop:
       session.history.failed(report, nowNanoseconds: now)
@@ -191,9 +191,4 @@ extension SessionDirector {
       end(session, .finished, now: now)
     }
   }
-}
-
-extension ErrorReport {
-  /// Another command of the same kind came before this one was done.
-  static let overtaken = ErrorReport(.superseded, "a newer command took its place", stage: .command)
 }

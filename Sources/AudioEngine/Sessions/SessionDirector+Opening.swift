@@ -42,7 +42,7 @@ extension SessionDirector {
       .superseded, "the session ended (\(reason.rawValue)) before this was done", stage: .command)
     let waiting = [
       session.pendingPlay, session.transition?.pendingRequest, session.pendingMove?.pendingRequest,
-      session.pendingLevel?.pendingRequest,
+      session.pendingVolume?.pendingRequest,
       session.next?.pendingRequest,
     ]
     for pendingRequest in waiting { reject(pendingRequest, report, session.id) }

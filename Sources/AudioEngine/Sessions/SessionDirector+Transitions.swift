@@ -8,7 +8,7 @@ extension SessionDirector {
     let isHeard =
       session.nextTick != nil && session.bufferingSinceNanoseconds == nil && session.cursor.hasPacket
     let index = isHeard ? transitionIndex(session, action, now: now) : session.cursor.index
-    let outgoing = isHeard ? session.cursor.side(at: index) : nil
+    let outgoing = isHeard ? session.cursor.spliceSide(at: index) : nil
     let splices = splices(for: action, session, outgoing, index: index)
     transitionCount += 1
     var fadesOut = outgoing != nil
@@ -45,7 +45,7 @@ extension SessionDirector {
     switch action {
     case .pause, .stop, .replace: return fadeOut
     case .resume, .begin:
-      return session.cursor.hasPacket ? fadeIn(session.cursor.side(at: session.cursor.index)) : []
+      return session.cursor.hasPacket ? fadeIn(session.cursor.spliceSide(at: session.cursor.index)) : []
     case .seek(let lease, let position, _):
       guard session.nextTick != nil else { return [] }
       return fadeOut + fadeIn(side(of: lease.timeline, atMilliseconds: position))
@@ -64,7 +64,7 @@ extension SessionDirector {
 
   private func side(of timeline: Timeline, atMilliseconds position: Int) -> Splice.Side {
     let index = timeline.packetIndex(atMilliseconds: position)
-    return Timeline.Cursor(timeline, index: index).side(at: index)
+    return Timeline.Cursor(timeline, index: index).spliceSide(at: index)
   }
 
   /// A splice has been rendered.
@@ -95,7 +95,7 @@ extension SessionDirector {
       case (_, .status), (_, .why), (_, .prepare), (_, .unprepare),
         (_, .perform), (_, .mute):
         return
-      case (.seek, .seek) where session.pendingLevel == nil, (.volume, .volume):
+      case (.seek, .seek) where session.pendingVolume == nil, (.volume, .volume):
         session.transition = nil
         reject(transition.pendingRequest, .overtaken, session.id)
       // It comes by itself when the place is reached.
@@ -122,10 +122,10 @@ extension SessionDirector {
     switch transition.action {
     case .pause(let pendingRequest): pause(session, pendingRequest, now: now)
     case .resume(let pendingRequest):
-      session.joint.set(joint, at: session.cursor.index)
+      session.splicePackets.set(joint, at: session.cursor.index)
       resume(session, pendingRequest, now: now)
     case .begin:
-      session.joint.set(joint, at: session.cursor.index)
+      session.splicePackets.set(joint, at: session.cursor.index)
       startStreaming(session, now: now)
       emit(.playing(anchor(session)), session.id)
     case .stop(let pendingRequest): end(session, .stopped, answering: pendingRequest, now: now)
@@ -134,16 +134,16 @@ extension SessionDirector {
       begin(play, now: now)
     case .seek(let lease, let position, let pendingRequest):
       session.move(to: lease, positionMilliseconds: position)
-      session.joint.set(joint, at: session.cursor.index)
+      session.splicePackets.set(joint, at: session.cursor.index)
       announceSeek(session, pendingRequest, now: now)
-      applyPendingLevel(session)
+      applyPendingVolume(session)
     case .volume(let level, let lease, let pendingRequest):
       session.move(to: lease, positionMilliseconds: session.cursor.positionMilliseconds)
-      session.joint.set(joint, at: session.cursor.index)
+      session.splicePackets.set(joint, at: session.cursor.index)
       volumeChanged(session, to: level, pendingRequest)
     case .endOfRange:
       guard reachEnd(session, now: now), session.nextTick != nil else { return }
-      session.joint.set(joint, at: session.cursor.index)
+      session.splicePackets.set(joint, at: session.cursor.index)
     }
   }
 

@@ -17,7 +17,7 @@ package final class SessionDirector {
   package var output = MessageBatch()
   package internal(set) var counts = SessionCounts()
   var sessions: [SessionID: Session] = [:]
-  var rounds: Rounds
+  var ticks: TickScheduler
   /// Sessions by the timeline they wait for, and perhaps some that no longer do.
   var expecting: [ObjectIdentifier: Set<SessionID>] = [:]
   var routers: [ConnectedRouter] = []
@@ -37,7 +37,7 @@ package final class SessionDirector {
     self.startedAtMilliseconds = startedAtMilliseconds
     self.idleTimeoutNanoseconds = idleTimeoutNanoseconds
     self.effects = effects
-    rounds = Rounds(now: now)
+    ticks = TickScheduler(now: now)
   }
 
   // MARK: Steps
@@ -52,38 +52,38 @@ package final class SessionDirector {
     listSessions()
     inspection.advance(sessions, snapshot)
     runHousekeepingIfDue(now: now)
-    counts.rebases = rounds.rebaseCount
-    counts.streaming = rounds.streamingCount
+    counts.rebases = ticks.rebaseCount
+    counts.streaming = ticks.streamingCount
     counts.paused = sessions.count - counts.extracting - counts.streaming
     return lateness
   }
 
   /// When the next packet is due; nil while no session streams.
-  package var roundDeadlineNanoseconds: UInt64? { rounds.deadlineNanoseconds }
+  package var roundDeadlineNanoseconds: UInt64? { ticks.deadlineNanoseconds }
 
   /// When `step` has something to do, if no message comes before; nil for nothing.
   package func deadlineNanoseconds(now: UInt64) -> UInt64? {
     if !inspection.isIdle || routers.contains(where: { !$0.unlisted.isEmpty }) {
       // A part each tick: the thread that steps goes before all others.
-      return min(rounds.deadlineNanoseconds ?? .max, now + Schedule.tickNanoseconds)
+      return min(ticks.deadlineNanoseconds ?? .max, now + Schedule.tickNanoseconds)
     }
-    return rounds.deadlineNanoseconds ?? (sessions.isEmpty ? nil : nextHousekeepingNanoseconds)
+    return ticks.deadlineNanoseconds ?? (sessions.isEmpty ? nil : nextHousekeepingNanoseconds)
   }
 
   private func runDueTicks(now: UInt64) -> UInt64? {
-    rounds.begin(now: now)
-    let lateness = rounds.dueTick(now: now).map { now - rounds.schedule.time(of: $0) }
-    while let tick = rounds.dueTick(now: now) {
+    ticks.begin(now: now)
+    let lateness = ticks.dueTick(now: now).map { now - ticks.schedule.time(of: $0) }
+    while let tick = ticks.dueTick(now: now) {
       runTick(tick, now: now)
-      rounds.advance()
+      ticks.advance()
     }
     return lateness
   }
 
   private func runTick(_ tick: UInt64, now: UInt64) {
     // A session that ends leaves its phase while this goes through a copy of it.
-    for session in rounds.sessions(in: tick) where session.nextTick == tick {
-      if session.rebaseCount != rounds.rebaseCount { announceRebase(session) }
+    for session in ticks.sessions(in: tick) where session.nextTick == tick {
+      if session.rebaseCount != ticks.rebaseCount { announceRebase(session) }
       if session.pendingMove != nil { advanceMove(session, now: now) }
       completeDueTransition(session, now: now)
       if session.nextTick == tick { send(session, now: now) }
@@ -132,7 +132,7 @@ package final class SessionDirector {
       session.track?.metadata = entry.metadata
       emit(.metadata(entry.metadata), session.id)
     }
-    if let packet = session.joint.take(at: session.cursor.index) {
+    if let packet = session.splicePackets.take(at: session.cursor.index) {
       packet.withUnsafeBytes { append($0, of: session) }
       session.cursor.skip()
     } else {
@@ -174,7 +174,7 @@ package final class SessionDirector {
   /// The schedule was restarted since the session's last packet. Each session says so just before its next one, so
   /// that with many of them it takes as many rounds, and no second restart.
   private func announceRebase(_ session: Session) {
-    session.rebaseCount = rounds.rebaseCount
+    session.rebaseCount = ticks.rebaseCount
     // One that has nothing to send says when it has.
     if session.bufferingSinceNanoseconds == nil { output.append(rebased: anchor(session), of: session.id) }
   }
@@ -185,18 +185,18 @@ package final class SessionDirector {
   func anchor(_ session: Session) -> EngineEvent.Anchor {
     EngineEvent.Anchor(
       positionMilliseconds: session.cursor.positionMilliseconds,
-      dueNanoseconds: rounds.schedule.time(of: session.nextTick ?? rounds.schedule.nextTick))
+      dueNanoseconds: ticks.schedule.time(of: session.nextTick ?? ticks.schedule.nextTick))
   }
 
   /// - Parameter joiningTick: the tick of a track that follows another one.
   func startStreaming(_ session: Session, at joiningTick: UInt64? = nil, now: UInt64) {
     session.bufferingSinceNanoseconds = nil
-    rounds.include(session, at: joiningTick, now: now)
+    ticks.include(session, at: joiningTick, now: now)
   }
 
   func stopStreaming(_ session: Session, now: UInt64) {
     guard let tick = session.nextTick else { return }
-    rounds.remove(session, from: tick)
+    ticks.remove(session, from: tick)
     endUnderrun(session, now: now)
   }
 }

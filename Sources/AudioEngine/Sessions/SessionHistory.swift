@@ -7,7 +7,7 @@ struct SessionHistory {
   private static let maximumJournals = 4
 
   let askedNanoseconds: UInt64
-  /// Of the timelines it has been on, the last ones: each says what its opening took.
+  /// Journals of the last timelines it has been on: each says what its opening took.
   private var journals: [StageJournal]
   private var records: [StageRecord] = []
   private(set) var underruns = Diagnosis.Underruns()

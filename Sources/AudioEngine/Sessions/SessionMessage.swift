@@ -16,7 +16,7 @@ package enum SessionMessage: Sendable {
   /// The store's answer to a session's pending move.
   case timelineAcquired(SessionID, moveNumber: UInt64, Result<TimelineLease, ErrorReport>)
   /// A score has joined, or could not.
-  case joined(SessionID, ObjectIdentifier, Result<Performing, ErrorReport>, PendingRequest)
+  case joined(SessionID, ObjectIdentifier, Result<ScorePlacement, ErrorReport>, PendingRequest)
   /// The packets of a transition.
   case spliced(SessionID, transitionNumber: UInt64, [[UInt8]])
   /// Every live session is asked for.

@@ -5,26 +5,26 @@ import WireProtocol
 ///
 /// Packets are encoded once for everybody, so a session that leaves a place, or comes to one, gets a packet or
 /// two of its own at the joint: the sound on both sides is decoded as its listeners hear it, mixed, and
-/// encoded anew (`docs/decisions/0011-fades-by-splicing.md`).
+/// encoded again (`docs/decisions/0011-fades-by-splicing.md`).
 package struct Splice: Sendable {
   /// The packets around a place.
   package struct Side: Sendable {
     /// Packets in order; those before the place let a decoder settle.
     package var packets: [[UInt8]]
     /// The first packet of `packets` that is replaced.
-    package var place: Int
+    package var spliceIndex: Int
 
-    package init(packets: [[UInt8]], place: Int) {
+    package init(packets: [[UInt8]], spliceIndex: Int) {
       self.packets = packets
-      self.place = place
+      self.spliceIndex = spliceIndex
     }
   }
 
   /// Frames encoded before the joint, and not sent, so that encoder and listeners' decoders agree on the
   /// energies and the pitch that packets lean on; and as many that the decoders here settle in.
-  private static let warmFrames = 3
+  private static let settlingFrames = 3
   /// Packets wanted before a place.
-  package static let packetsBefore = 2 * warmFrames
+  package static let packetsBefore = 2 * settlingFrames
   /// Packets that stand where sound follows: the one that fades, and three after which the timeline's own can
   /// lean on them.
   static let joinedPackets = 4
@@ -55,7 +55,7 @@ package struct Splice: Sendable {
   package func render() throws(ErrorReport) -> [[UInt8]] {
     var sound = try Self.decode(outgoing)
     let begins = try Self.decode(incoming)
-    let joint = Self.warmFrames * Self.values
+    let joint = Self.settlingFrames * Self.values
     for index in joint..<sound.count {
       let share = index < joint + Self.values ? Self.ramp[(index - joint) / Self.channels] : 1
       sound[index] += share * (begins[index] - sound[index])
@@ -65,13 +65,13 @@ package struct Splice: Sendable {
 
   /// A side's sound from the warm frames on; silence where there is none.
   private static func decode(_ side: Side?) throws(ErrorReport) -> [Float] {
-    let frames = warmFrames + packetsFrom
+    let frames = settlingFrames + packetsFrom
     var sound = [Float](repeating: 0, count: frames * values)
     guard let side else { return sound }
     var decoder = try OpusDecoder()
     var settling = [Float](repeating: 0, count: values)
     for (index, packet) in side.packets.enumerated() {
-      let place = warmFrames + index - side.place
+      let place = settlingFrames + index - side.spliceIndex
       if place < 0 {
         settling.withUnsafeMutableBufferPointer { decoder.decode(packet, into: $0) }
       } else if place < frames {
@@ -92,13 +92,13 @@ package struct Splice: Sendable {
     let ahead = encoder.lookaheadSampleCount * Self.channels
     var buffer = [UInt8](repeating: 0, count: OpusEncoder.maximumPacketByteCount)
     var packets: [[UInt8]] = []
-    for index in 0..<Self.warmFrames + count {
+    for index in 0..<Self.settlingFrames + count {
       let byteCount = try sound.withUnsafeBufferPointer { (sound) throws(ErrorReport) in
         try buffer.withUnsafeMutableBufferPointer { (buffer) throws(ErrorReport) in
           try encoder.encode(sound.baseAddress! + index * Self.values + ahead, into: buffer)
         }
       }
-      guard index >= Self.warmFrames else { continue }
+      guard index >= Self.settlingFrames else { continue }
       packets.append(Array(buffer[..<byteCount]))
       encoder.setPrediction(true)
     }

@@ -1,4 +1,4 @@
-/// Copies that come later and earlier by turns, as if more than one were playing.
+/// Copies that alternate between later and earlier, as if more than one were playing.
 struct Chorus: ~Copyable {
   /// In samples: 9 ms in the middle, 3 ms to either side.
   private static let delay = 432.0
@@ -7,7 +7,7 @@ struct Chorus: ~Copyable {
 
   private let hertz: Double
   private var line: DelayLine
-  private var (left, right) = (Segment.zero, Segment.zero)
+  private var (left, right) = (LinearRamp.zero, LinearRamp.zero)
 
   /// - Parameter hertz: turns in a second.
   init(hertz: Double) {
@@ -22,8 +22,8 @@ struct Chorus: ~Copyable {
     right = delays(at: position, turns: 0.25)
   }
 
-  private func delays(at position: Int, turns: Double) -> Segment {
-    Segment(
+  private func delays(at position: Int, turns: Double) -> LinearRamp {
+    LinearRamp(
       from: delay(at: position, turns), to: delay(at: position + ControlBlock.sampleCount, turns),
       samples: ControlBlock.sampleCount)
   }
@@ -38,7 +38,7 @@ struct Chorus: ~Copyable {
     let (fromLeft, fromRight) = (line.past(0, channel: 0), line.past(0, channel: 1))
     let (toLeft, toRight) = (line.next(channel: 0), line.next(channel: 1))
     let (left, right) = (left, right)
-    var offsets = Segment.offsets(span.offset)
+    var offsets = LinearRamp.offsets(span.offset)
     for index in stride(from: 0, to: span.count, by: 4) {
       output.add(
         index, left: Self.copies(fromLeft + index, left.values(offsets)),
@@ -51,7 +51,7 @@ struct Chorus: ~Copyable {
     line.advance(span.count)
   }
 
-  /// Of the next four samples, each between the two that are next to its delay.
+  /// The next four samples, each interpolated between the two that are next to its delay.
   @inline(__always)
   private static func copies(_ now: UnsafePointer<Float>, _ delays: SIMD4<Float>) -> SIMD4<Float> {
     let shifted = (delays - 0.5) + PortableMath.rounding

@@ -6,7 +6,7 @@ struct DrumSound: SoundGenerator {
     /// A skin or a bar.
     struct Tone {
       var hertz: Double
-      /// Above it at the stroke, and how fast that goes.
+      /// Above it at the start of the note, and how fast that goes.
       var sweepHertz = 0.0
       var sweepSeconds = 0.05
       var modulator = 1.0
@@ -35,7 +35,7 @@ struct DrumSound: SoundGenerator {
     var sine = ModulatedSine()
     var sweep: Envelope
     var level: Envelope
-    var segment = Segment.zero
+    var segment = LinearRamp.zero
   }
 
   fileprivate struct Noise {
@@ -46,7 +46,7 @@ struct DrumSound: SoundGenerator {
     var lowPass = StateVariableFilter()
     var highPass = StateVariableFilter()
     var level: Envelope
-    var segment = Segment.zero
+    var segment = LinearRamp.zero
     var repeats: ArraySlice<Double>
   }
 
@@ -55,8 +55,8 @@ struct DrumSound: SoundGenerator {
   private var age = 0
   private(set) var isOver = false
 
-  init(stroke: Stroke, random: inout SplitMix64) {
-    let recipe = DrumKit.recipe(pitch: stroke.pitch)
+  init(noteOn: NoteOn, random: inout SplitMix64) {
+    let recipe = DrumKit.recipe(pitch: noteOn.pitch)
     tones = recipe.tones.map { tone in
       Tone(
         recipe: tone, sweep: Envelope(.init(0, tone.sweepSeconds, 0, 1)),
@@ -66,7 +66,7 @@ struct DrumSound: SoundGenerator {
       var part = Noise(
         recipe: noise, random: SplitMix64(state: random.next()),
         level: Envelope(.init(noise.attackSeconds, noise.decaySeconds, 0, 1)), repeats: noise.repeats[...])
-      part.lowPass.set(hertz: Float(noise.highHertz * stroke.brightness), damping: Noise.damping)
+      part.lowPass.set(hertz: Float(noise.highHertz * noteOn.brightness), damping: Noise.damping)
       part.highPass.set(hertz: Float(noise.lowHertz), damping: Noise.damping)
       return part
     }
@@ -94,7 +94,7 @@ struct DrumSound: SoundGenerator {
     output.clear(span.count, channelCount: 1)
     for index in tones.indices where !tones[index].level.isOver {
       let recipe = tones[index].recipe
-      let bend = Segment(start: Float(recipe.index / (2 * .pi)), slope: 0)
+      let bend = LinearRamp(start: Float(recipe.index / (2 * .pi)), slope: 0)
       tones[index].sine.add(
         to: output, span, bend: bend, level: tones[index].segment, left: recipe.level, right: nil)
     }
@@ -110,7 +110,7 @@ extension DrumSound.Noise {
       for index in 0..<span.count { samples[index] = random.signed() }
       StateVariableFilter.bandPass(
         &highPass, &lowPass, samples, count: span.count, damping: Self.damping)
-      var offsets = Segment.offsets(span.offset)
+      var offsets = LinearRamp.offsets(span.offset)
       for index in stride(from: 0, to: span.count, by: 4) {
         output[four: index] += samples[four: index] * (segment.values(offsets) * recipe.level)
         offsets += 4

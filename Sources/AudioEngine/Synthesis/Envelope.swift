@@ -30,10 +30,10 @@ struct Envelope {
   private let decayShare: Float
   private let releaseShare: Float
   private var stage = Stage.attack
-  /// Of the attack, 0 to 1.
+  /// Progress of the attack, 0 to 1.
   private var progress: Float = 0
   private(set) var value: Float = 0
-  /// Of a stolen note, when that was.
+  /// The level at which a stolen note was cut.
   private var cutFrom: Float = 0
 
   init(_ shape: Shape) {
@@ -49,7 +49,7 @@ struct Envelope {
     if stage == .attack || stage == .decay { stage = .release }
   }
 
-  /// Begins anew from where it is.
+  /// Restarts from the current level.
   mutating func strike() {
     guard stage == .decay else { return }
     stage = .attack
@@ -63,7 +63,7 @@ struct Envelope {
   }
 
   /// The values of the next samples.
-  mutating func next(_ samples: Int) -> Segment {
+  mutating func next(_ samples: Int) -> LinearRamp {
     let start = value
     switch stage {
     case .attack:
@@ -80,7 +80,7 @@ struct Envelope {
       value = max(0, value - cutFrom * Float(samples) / Self.cutSampleCount)
     }
     if value < Self.silence, stage != .attack { value = 0 }
-    return Segment(from: start, to: value, samples: samples)
+    return LinearRamp(from: start, to: value, samples: samples)
   }
 
   private static func share(_ seconds: Double, _ samples: Int) -> Float {

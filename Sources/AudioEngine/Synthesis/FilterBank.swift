@@ -24,7 +24,7 @@ struct FilterBank: ~Copyable {
   }
 
   /// Takes a note's samples and what they go through.
-  func take(_ place: Int, _ note: NoteSamples, _ filter: StateVariableFilter, gain: Segment, count: Int) {
+  func take(_ place: Int, _ note: NoteSamples, _ filter: StateVariableFilter, gain: LinearRamp, count: Int) {
     set(.own, place, SIMD2(repeating: filter.own))
     set(.crossed, place, SIMD2(repeating: filter.crossed))
     set(.input, place, SIMD2(repeating: filter.input))
@@ -43,7 +43,7 @@ struct FilterBank: ~Copyable {
   }
 
   /// Gives a note its filter and its gain back as they are now.
-  func give(_ place: Int, to filter: inout StateVariableFilter, gain: inout Segment) {
+  func give(_ place: Int, to filter: inout StateVariableFilter, gain: inout LinearRamp) {
     filter.first = get(.first, place)
     filter.second = get(.second, place)
     gain.start = get(.gain, place).x

@@ -22,7 +22,7 @@ struct Mixer: ~Copyable {
     chorus = Chorus(hertz: effects.chorusHertz)
   }
 
-  /// The mix, left and right by turns, for the time of one call.
+  /// The mix, interleaved stereo, for the time of one call.
   var output: Samples { sum.samples(2) }
 
   /// Sets what changes slowly for the samples of the control block that begins at `position`.

@@ -15,7 +15,7 @@ struct ModulatedSine {
   ///   - left: what of it is heard on the left, or at all where it is one channel.
   ///   - right: what of it is heard on the right; nil for one channel.
   mutating func add(
-    to output: NoteSamples, _ span: Span, bend: Segment, level: Segment, left: Float, right: Float?
+    to output: NoteSamples, _ span: Span, bend: LinearRamp, level: LinearRamp, left: Float, right: Float?
   ) {
     withUnsafeTemporaryAllocation(of: Float.self, capacity: ControlBlock.sampleCount) { buffer in
       // Safe: a span is no longer than a control block, which is whole vectors.
@@ -23,7 +23,7 @@ struct ModulatedSine {
       let isBent = bend.start != 0 || bend.slope != 0
       // In two loops: one sine after the other is more than a processor can look ahead over.
       if isBent {
-        var offsets = Segment.offsets(span.offset)
+        var offsets = LinearRamp.offsets(span.offset)
         modulator.forEachFour(span.count) { index, phases in
           bends[four: index] = PortableMath.sine(PortableMath.turns(phases)) * bend.values(offsets)
           offsets += 4
@@ -31,7 +31,7 @@ struct ModulatedSine {
       } else {
         modulator.advance(span.count)
       }
-      var offsets = Segment.offsets(span.offset)
+      var offsets = LinearRamp.offsets(span.offset)
       carrier.forEachFour(span.count) { index, phases in
         var turns = PortableMath.turns(phases)
         if isBent { turns += bends[four: index] }

@@ -5,7 +5,7 @@ import WireProtocol
 struct ModulatedSound: SoundGenerator {
   struct Patch {
     struct Pair {
-      /// Of the note's frequency.
+      /// As a multiple of the note's frequency.
       var carrier: Double
       var modulator: Double
       /// How far the carrier is bent, in radians.
@@ -28,9 +28,9 @@ struct ModulatedSound: SoundGenerator {
     /// How far the carrier is bent at most, in turns.
     var bendGain: Float
     var bend: Envelope
-    var bendSegment = Segment.zero
+    var bendSegment = LinearRamp.zero
     var level: Envelope
-    var levelSegment = Segment.zero
+    var levelSegment = LinearRamp.zero
     var left: Float
     var right: Float
   }
@@ -43,20 +43,20 @@ struct ModulatedSound: SoundGenerator {
   private let isStereo: Bool
   private(set) var isOver = false
 
-  init(_ patch: Patch, isStereo: Bool, stroke: Stroke, random: inout SplitMix64) {
+  init(_ patch: Patch, isStereo: Bool, noteOn: NoteOn, random: inout SplitMix64) {
     self.isStereo = isStereo
     vibrato = Vibrato(patch.vibrato, &random)
-    let hertz = stroke.hertz
+    let hertz = noteOn.hertz
     // What is higher dies away faster and is less bent, as with real strings and bars.
-    let speed = PortableMath.exp2(Double(60 - stroke.pitch) / 30)
-    let calm = PortableMath.exp2(Double(60 - stroke.pitch) / 40)
+    let speed = PortableMath.exp2(Double(60 - noteOn.pitch) / 30)
+    let calm = PortableMath.exp2(Double(60 - noteOn.pitch) / 40)
     pairs = patch.pairs.compactMap { pair in
       let carrierHertz = hertz * pair.carrier * PortableMath.exp2(pair.cents / 1_200)
       let modulatorHertz = hertz * pair.modulator
       guard carrierHertz < Self.highestHertz else { return nil }
       // Side bands end about two modulators beyond the index (Carson's rule).
       let room = max(0, (Self.highestHertz - carrierHertz) / modulatorHertz - 2)
-      let index = min(pair.index * stroke.brightness * calm, room)
+      let index = min(pair.index * noteOn.brightness * calm, room)
       let pan = PanGains(pair.pan)
       return Pair(
         carrierHertz: carrierHertz, modulatorHertz: modulatorHertz,

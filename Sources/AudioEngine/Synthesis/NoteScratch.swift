@@ -6,7 +6,7 @@ struct NoteScratch: ~Copyable {
   let bank = FilterBank()
   private let channels = SampleBuffer(count: 2 * ControlBlock.sampleCount)
 
-  /// Of the note whose turn it is: at most a control block.
+  /// Samples of the current note: at most a control block.
   var note: NoteSamples {
     NoteSamples(left: channels.base, right: channels.base + ControlBlock.sampleCount)
   }

@@ -34,7 +34,7 @@ struct OscillatorSound: SoundGenerator {
   private var left: Oscillator
   private var middle: Oscillator
   private var right: Oscillator
-  /// Of the left oscillator in the left channel, and in the right one.
+  /// The gain of the left oscillator in the left channel, and in the right one.
   private let near: Float
   private let far: Float
   private var vibrato: Vibrato
@@ -43,14 +43,14 @@ struct OscillatorSound: SoundGenerator {
 
   let isOver = false
 
-  init(_ patch: Patch, isStereo: Bool, stroke: Stroke, random: inout SplitMix64) {
+  init(_ patch: Patch, isStereo: Bool, noteOn: NoteOn, random: inout SplitMix64) {
     self.isStereo = isStereo
     let spread = PortableMath.exp2(patch.spreadCents / 1_200)
     let phase = { (random: inout SplitMix64) in UInt32(truncatingIfNeeded: random.next()) }
-    left = Oscillator(patch, hertz: stroke.hertz / spread, phase: phase(&random))
+    left = Oscillator(patch, hertz: noteOn.hertz / spread, phase: phase(&random))
     // A single one begins at nought, as what is struck does; three begin anywhere in their periods.
-    middle = Oscillator(patch, hertz: stroke.hertz, phase: isStereo ? phase(&random) : 0)
-    right = Oscillator(patch, hertz: stroke.hertz * spread, phase: phase(&random))
+    middle = Oscillator(patch, hertz: noteOn.hertz, phase: isStereo ? phase(&random) : 0)
+    right = Oscillator(patch, hertz: noteOn.hertz * spread, phase: phase(&random))
     let pan = PanGains(-patch.width)
     (near, far) = (pan.left, pan.right)
     vibrato = Vibrato(patch.vibrato, &random)

@@ -41,22 +41,22 @@ struct Part {
     // Of its place in the music: the same note sounds the same in a score that another has joined.
     let place = UInt64(note.start) &* 0xD605_1A21_4C5D_3E6B ^ UInt64(note.pitch) &* 0xA24B_AED4_963E_E407
     var random = SplitMix64(state: seed ^ place)
-    let stroke = Stroke(pitch: note.pitch, velocity: note.velocity)
+    let noteOn = NoteOn(pitch: note.pitch, velocity: note.velocity)
     let isStereo = patch.isStereo
     switch patch.source {
     case .oscillators(let source):
-      let sound = OscillatorSound(source, isStereo: isStereo, stroke: stroke, random: &random)
-      oscillators.append(sounding(sound, note, stroke))
+      let sound = OscillatorSound(source, isStereo: isStereo, noteOn: noteOn, random: &random)
+      oscillators.append(sounding(sound, note, noteOn))
     case .modulated(let source):
-      let sound = ModulatedSound(source, isStereo: isStereo, stroke: stroke, random: &random)
-      modulated.append(sounding(sound, note, stroke))
-    case .string: strings.append(sounding(StringSound(stroke: stroke, random: &random), note, stroke))
-    case .drums: drums.append(sounding(DrumSound(stroke: stroke, random: &random), note, stroke))
+      let sound = ModulatedSound(source, isStereo: isStereo, noteOn: noteOn, random: &random)
+      modulated.append(sounding(sound, note, noteOn))
+    case .string: strings.append(sounding(StringSound(noteOn: noteOn, random: &random), note, noteOn))
+    case .drums: drums.append(sounding(DrumSound(noteOn: noteOn, random: &random), note, noteOn))
     }
   }
 
-  private func sounding<Sound>(_ sound: Sound, _ note: Score.Note, _ stroke: Stroke) -> SoundingNote<Sound> {
-    SoundingNote(sound, start: note.start, end: note.start + note.length, stroke: stroke, patch: patch)
+  private func sounding<Sound>(_ sound: Sound, _ note: Score.Note, _ noteOn: NoteOn) -> SoundingNote<Sound> {
+    SoundingNote(sound, start: note.start, end: note.start + note.length, noteOn: noteOn, patch: patch)
   }
 
   /// Lets one of the sounding notes go.

@@ -5,14 +5,14 @@ struct PartSchedule {
   /// By start.
   private let notes: [Score.Note]
   private let loop: Int?
-  /// Of the next to begin.
+  /// The next note to begin.
   private var index = 0
   /// What starts are counted from, in the renderer's samples.
   private var origin: Int
 
   /// - Parameters:
   ///   - notes: of this voice only.
-  ///   - loop: samples after which they begin anew; nil for once.
+  ///   - loop: samples after which they repeat; nil for once.
   ///   - origin: the renderer's position of the score's first sample.
   ///   - start: no note begins before it.
   init(_ notes: [Score.Note], loop: Int?, origin: Int, start: Int) {

@@ -10,7 +10,7 @@ struct PartSettings {
   let reverb: Float
   let delay: Float
   let chorus: Float
-  /// Of its role among all.
+  /// The index of its role among all.
   let roleIndex: Int
 
   init(_ voice: Score.Voice, isStereo: Bool) {

@@ -2,7 +2,7 @@
 struct Phase {
   /// In 2⁻³² of a turn.
   private(set) var value: UInt32 = 0
-  /// The same a sample.
+  /// The advance of the phase in one sample.
   var step: UInt32 = 0
 
   mutating func advance(_ count: Int) { value &+= UInt32(truncatingIfNeeded: count) &* step }

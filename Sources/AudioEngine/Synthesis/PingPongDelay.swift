@@ -1,6 +1,6 @@
 /// Repeats that go from side to side, each duller than the last.
 struct PingPongDelay: ~Copyable {
-  /// Of a one-pole low-pass, about 6 kHz.
+  /// The coefficient of a one-pole low-pass, about 6 kHz.
   private static let dulling: Float = 0.6
   /// Keeps the repeats from growing so small that a processor computes them slowly.
   private static let floor: Float = 1e-18

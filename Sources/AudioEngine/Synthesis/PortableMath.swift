@@ -43,7 +43,7 @@ package enum PortableMath {
     return (sum * x + 1) * Double(bitPattern: UInt64(1_023 + whole) << 52)
   }
 
-  /// Of a MIDI pitch, in equal temperament: 69 is 440 Hz.
+  /// The frequency of a MIDI pitch, in equal temperament: 69 is 440 Hz.
   package static func hertz(pitch: Double) -> Double { 440 * exp2((pitch - 69) / 12) }
 
   /// What is left after `samples` of something that falls by 60 dB in `seconds`.

@@ -51,7 +51,7 @@ struct Reverb: ~Copyable {
     lines = DelayLine(count: Int(Self.lengths[7] + Self.waverSampleCount) + 2, channelCount: 8)
   }
 
-  /// Of a one-pole low-pass that leaves `share` at `dullHertz`.
+  /// The coefficient of a one-pole low-pass that leaves `share` at `dullHertz`.
   private static func dulling(_ share: Double) -> Double {
     let square = share * share
     let cosine = PortableMath.cosine(turns: dullHertz / 48_000)
@@ -105,7 +105,7 @@ struct Reverb: ~Copyable {
     let output = heard.base + line * ControlBlock.sampleCount
     let past = lines.past(wholes[line], channel: line)
     let (rest, slope, gain) = (rests[line], Float(slopes[line]), 1 - dulling[line])
-    var offsets = Segment.offsets(span.offset)
+    var offsets = LinearRamp.offsets(span.offset)
     for index in stride(from: 0, to: span.count, by: 4) {
       // Safe: the lines are two samples longer than the longest delay.
       let near = past[four: index]

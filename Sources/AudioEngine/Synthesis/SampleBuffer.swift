@@ -55,7 +55,7 @@ extension UnsafePointer<Float> {
   }
 }
 
-/// Samples for the time of one call: one value each, or left and right by turns.
+/// Samples for the time of one call: mono, or interleaved stereo.
 struct Samples {
   let values: UnsafeMutablePointer<Float>
   let channelCount: Int

@@ -5,9 +5,9 @@ import WireProtocol
 /// Everything is counted from the score's first sample. What changes slowly is set every
 /// `ControlBlock.sampleCount` samples and where a note begins; between these, sound is made in spans.
 package struct ScoreRenderer: ~Copyable {
-  /// Of notes that sound at once; the one that began first gives its place to the next.
+  /// Notes that sound at once; the one that began first is cut for the next.
   package static let maximumPolyphony = 64
-  /// Of notes that gave their place and are not yet gone. Where there are more, a note is not played.
+  /// Notes that were cut and still fade. Where there are more, a note is not played.
   private static let maximumCutNotes = 64
   /// The end of a score with a length: what still sounds is gone by it.
   private static let fadeSampleCount = 2_400

@@ -5,7 +5,7 @@ struct SoftLimiter {
   private static let threshold: Float = 0.707_946
   /// What a sample leaves of the level followed: 150 ms to an e-th.
   private static let release: Float = 0.999_861
-  /// Of a high-pass at 8 Hz.
+  /// The coefficient of a high-pass at 8 Hz.
   private static let slowShare: Float = 0.001_047
   private static let floor: Float = 1e-18
 

@@ -11,7 +11,7 @@ protocol SoundGenerator {
 }
 
 /// How a note is played.
-struct Stroke {
+struct NoteOn {
   var pitch: Int
   /// 1 to 127.
   var velocity: Int
@@ -21,7 +21,7 @@ struct Stroke {
   var strength: Double { Double(velocity) / 100 }
   /// A loudness that grows with the velocity as on most instruments: 1 at 100, 1.5 at 127.
   var gain: Float { Float(strength * (0.3 + 0.7 * strength)) }
-  /// A harder stroke is a brighter one: 0.4 to 1.16.
+  /// A harder note is a brighter one: 0.4 to 1.16.
   var brightness: Double { 0.4 + 0.6 * strength }
 }
 

@@ -8,20 +8,20 @@ struct SoundingNote<Sound: SoundGenerator> {
   private var sound: Sound
   private var envelope: Envelope
   /// The envelope and the gain.
-  private var segment = Segment.zero
+  private var segment = LinearRamp.zero
   private var filter: NoteFilter?
   /// Whether it gives its place to another.
   private(set) var isCut = false
 
   init(
-    _ sound: Sound, start: Int, end: Int, stroke: Stroke, patch: InstrumentPatch
+    _ sound: Sound, start: Int, end: Int, noteOn: NoteOn, patch: InstrumentPatch
   ) {
     self.start = start
     self.end = end
-    gain = patch.level * stroke.gain
+    gain = patch.level * noteOn.gain
     envelope = Envelope(patch.envelope)
     self.sound = sound
-    filter = patch.filter.map { NoteFilter($0, stroke: stroke) }
+    filter = patch.filter.map { NoteFilter($0, noteOn: noteOn) }
   }
 
   /// Whether nothing of it is heard any more.
@@ -48,7 +48,7 @@ struct SoundingNote<Sound: SoundGenerator> {
   mutating func add(to part: Samples, through scratch: NoteSamples, at position: Int, _ span: Span) {
     let span = own(span, at: position)
     sound.write(to: scratch, span)
-    var offsets = Segment.offsets(span.offset)
+    var offsets = LinearRamp.offsets(span.offset)
     if part.channelCount == 2 {
       for index in stride(from: 0, to: span.count, by: 4) {
         let gains = segment.values(offsets)

@@ -15,16 +15,16 @@ struct StringSound: SoundGenerator {
 
   var isOver: Bool { remainingCount <= 0 }
 
-  init(stroke: Stroke, random: inout SplitMix64) {
-    let hertz = stroke.hertz
+  init(noteOn: NoteOn, random: inout SplitMix64) {
+    let hertz = noteOn.hertz
     // To −60 dB: long for low strings, short for high ones.
-    let seconds = max(0.6, 7 * PortableMath.exp2(Double(45 - stroke.pitch) / 22))
+    let seconds = max(0.6, 7 * PortableMath.exp2(Double(45 - noteOn.pitch) / 22))
     filter = StringLoop(hertz: hertz, decaySeconds: seconds)
     remainingCount = Int(seconds * 48_000 * 1.3)
     end = filter.historyCount
     line = StringLine(count: end + Self.roomCount + SampleBuffer.vectorCount)
     // What was before the first sample: the plucked shape, repeated, and a little of the finger's noise.
-    let brightness = Float(min(1, 0.75 * stroke.strength))
+    let brightness = Float(min(1, 0.75 * noteOn.strength))
     let bright = Waveform.brightPluck.table(hertz: hertz)
     let dark = Waveform.darkPluck.table(hertz: hertz)
     let step = phaseStep(hertz: hertz)

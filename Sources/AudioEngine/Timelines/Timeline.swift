@@ -17,8 +17,8 @@ package final class Timeline: Production {
   /// Asked for by a session that plays already, for its seek, volume or loop.
   let isContinuation: Bool
   package let client: String?
-  /// Of an endless score: what is asked of it while it sounds.
-  let performance: Performance?
+  /// The commands of an endless score while it plays; nil for other tracks.
+  let liveScore: LiveScoreControl?
   private let publishedCount = Atomic<Int>(0)
   private let furthestIndex = Atomic<Int>(0)
   private let firstRetained = Atomic<Int>(0)
@@ -64,7 +64,7 @@ package final class Timeline: Production {
     self.key = key
     self.isContinuation = isContinuation
     self.client = client
-    performance = key.source.isEndlessScore ? Performance() : nil
+    liveScore = key.source.isEndlessScore ? LiveScoreControl() : nil
     self.memory = memory
     memory.add(segments: 1)
     head = PacketSegment(firstIndex: 0)
@@ -242,7 +242,7 @@ extension Timeline {
       self.timeline = timeline
       self.index = index
       self.origin = origin
-      timeline.isWanted(at: index)
+      timeline.requestProduction(upTo: index)
     }
 
     package var positionMilliseconds: Int { position(ofPacket: index) }
@@ -280,20 +280,20 @@ extension Timeline {
     }
 
     /// Copies of the packets around an index, as far as they are there: for a splice at it.
-    package func side(at index: Int) -> Splice.Side {
+    package func spliceSide(at index: Int) -> Splice.Side {
       let first = max(index - Splice.packetsBefore, timeline.firstRetained.load(ordering: .relaxed), 0)
       let end = min(index + Splice.packetsFrom, timeline.packetCount)
-      guard first < end else { return Splice.Side(packets: [], place: 0) }
+      guard first < end else { return Splice.Side(packets: [], spliceIndex: 0) }
       var packets: [[UInt8]] = []
       var reader = self
       reader.place(at: first)
       for _ in first..<end { _ = reader.withNext { packets.append(Array($0)) } }
-      return Splice.Side(packets: packets, place: index - first)
+      return Splice.Side(packets: packets, spliceIndex: index - first)
     }
 
     package mutating func move(to index: Int) {
       place(at: index)
-      timeline.isWanted(at: index)
+      timeline.requestProduction(upTo: index)
     }
 
     private mutating func place(at index: Int) {
@@ -323,10 +323,12 @@ extension Timeline {
   }
 
   /// A session waits for a place.
-  func isWanted(atMilliseconds position: Int) { isWanted(at: packetIndex(atMilliseconds: position)) }
+  func requestProduction(upToMilliseconds position: Int) {
+    requestProduction(upTo: packetIndex(atMilliseconds: position))
+  }
 
   /// A cursor was put here: the producer reads ahead from here on, and a resting one is woken for it.
-  fileprivate func isWanted(at index: Int) {
+  fileprivate func requestProduction(upTo index: Int) {
     raiseFurthest(to: index)
     if index >= packetCount { wake.signal() }
   }

@@ -53,7 +53,7 @@ package struct TrackDetails: Codable, Sendable, Equatable {
   package var bitrateKilobits: Int?
   /// At most `WireLimits.maximumChapters`, in the order of their starts.
   package var chapters: [Chapter] = []
-  /// Of the whole source, in milliseconds; nil where the container does not say.
+  /// Duration of the whole source, in milliseconds; nil where the container does not say.
   package var durationMilliseconds: Int?
   /// The duration was guessed from the bit rate: the end may come sooner or later.
   package var isDurationEstimated = false

@@ -10,15 +10,15 @@ package struct MessageBatch {
       /// Answers one command, in order with what happened.
       case answer
       /// Answers one command that concerns no session: audio goes before it.
-      case aside
+      case outOfBand
     }
 
     var kind: Kind
-    /// Whose packet it is, or which session it is about.
+    /// The session of the packet, or that the message is about.
     var sessionID: SessionID?
     /// The one connection it is for; nil for all.
     var recipient: RouterConnection.ID?
-    /// Of the command that is answered.
+    /// The request ID of the command that is answered.
     var requestID: String?
     /// In `bytes`.
     var range: Range<Int>
@@ -62,9 +62,9 @@ package struct MessageBatch {
 
   /// Appends an answer that has no place among the events.
   package mutating func append(
-    aside line: AnswerLine, to recipient: RouterConnection.ID, requestID: String?
+    outOfBand line: AnswerLine, to recipient: RouterConnection.ID, requestID: String?
   ) {
-    append(.aside, to: recipient, requestID: requestID) { line.write(to: &$0, requestID: requestID) }
+    append(.outOfBand, to: recipient, requestID: requestID) { line.write(to: &$0, requestID: requestID) }
   }
 
   /// Appends that the schedule was restarted. Written by hand, as every session says it in the same moment: what

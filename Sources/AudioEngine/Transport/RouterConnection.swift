@@ -59,7 +59,7 @@ package final class RouterConnection: Sendable {
 
   /// Blocks the thread that reads its commands while it does not read its answers: it waits in its own socket.
   func waitUntilRead() {
-    while isBehind.load(ordering: .relaxed) { usleep(1_000) }
+    EngineThread.wait { isBehind.load(ordering: .relaxed) }
   }
 
   /// Reads command lines until the connection ends. Blocks its thread.

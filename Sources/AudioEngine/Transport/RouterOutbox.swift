@@ -13,7 +13,7 @@ package struct RouterOutbox {
       case audio
       case event
       case answer
-      case aside
+      case outOfBand
       /// Takes the place of an answer.
       case overflowAnswer
       /// Says how many packets of its session are missing here.
@@ -44,8 +44,8 @@ package struct RouterOutbox {
 
   package static let audioLimitNanoseconds: UInt64 = 2_000_000_000
   package static let eventByteLimit = 16 << 20
-  /// Of answers in order, and again of asides: some sixty of the longest listings, which is more than a router asks
-  /// for at once that reads what it gets.
+  /// Bytes of answers in order, and as many of out-of-band ones: some sixty of the longest listings, which is more
+  /// than a router asks for at once that reads what it gets.
   package static let answerByteLimit = 4 << 20
   /// Overflow answers have some 300 bytes each, less than the answers that they replace.
   package static let overflowAnswerCountLimit = 10_000
@@ -70,26 +70,26 @@ package struct RouterOutbox {
   /// Audio, events and answers, in order.
   private var queue: Deque<Pending> = []
   /// Answers that concern no session: they go out when nothing else waits.
-  private var asides: Deque<Pending> = []
+  private var outOfBandAnswers: Deque<Pending> = []
   /// Whole messages put together for one call; kept for its capacity.
   private var chunk: [UInt8] = []
   /// Dropped with nothing of the session behind them yet.
   private var dropped: [SessionID: Int] = [:]
   private var eventByteCount = 0
   private var answerByteCount = 0
-  private var asideByteCount = 0
+  private var outOfBandByteCount = 0
   private var overflowAnswerCount = 0
   private var queuedByteCount = 0
   private var nextDropNanoseconds: UInt64 = 0
   /// Packets dropped since the last call of `takeDroppedCount`.
   private var droppedCount = 0
-  /// The same of answers that nothing was said in place of.
+  /// Answers dropped since then without even an error in their place.
   private var lostAnswerCount = 0
 
   package init() {}
 
-  package var isEmpty: Bool { begun.isEmpty && queue.isEmpty && asides.isEmpty }
-  /// Of all that waits.
+  package var isEmpty: Bool { begun.isEmpty && queue.isEmpty && outOfBandAnswers.isEmpty }
+  /// Bytes of everything that waits.
   package var byteCount: Int { begun.count + queuedByteCount }
 
   /// Whether the router is to read its answers before it is listened to again.
@@ -157,7 +157,7 @@ package struct RouterOutbox {
     switch message.kind {
     case .audio, .event: true
     case .answer: answerByteCount + message.range.count <= Self.answerByteLimit
-    case .aside: asideByteCount + message.range.count <= Self.answerByteLimit
+    case .outOfBand: outOfBandByteCount + message.range.count <= Self.answerByteLimit
     }
   }
 
@@ -181,7 +181,7 @@ package struct RouterOutbox {
 
   private mutating func keep(_ message: Pending) {
     count(message, by: 1)
-    if case .aside = message.kind { asides.append(message) } else { queue.append(message) }
+    if case .outOfBand = message.kind { outOfBandAnswers.append(message) } else { queue.append(message) }
   }
 
   private mutating func count(_ message: Pending, by sign: Int) {
@@ -191,7 +191,7 @@ package struct RouterOutbox {
     case .audio: break
     case .event, .dropped: eventByteCount += length
     case .answer: answerByteCount += length
-    case .aside: asideByteCount += length
+    case .outOfBand: outOfBandByteCount += length
     case .overflowAnswer: overflowAnswerCount += sign
     }
   }
@@ -224,7 +224,7 @@ package struct RouterOutbox {
   private mutating func fillChunk() {
     chunk.removeAll(keepingCapacity: true)
     chunk += begun
-    for waiting in [queue, asides] {
+    for waiting in [queue, outOfBandAnswers] {
       for message in waiting {
         guard chunk.count < Self.chunkByteCount else { return }
         chunk += message.bytes
@@ -236,7 +236,7 @@ package struct RouterOutbox {
   private mutating func remove(byteCount: Int) {
     var left = byteCount - begun.count
     begun = begun.dropFirst(byteCount)
-    while left > 0, let message = queue.popFirst() ?? asides.popFirst() {
+    while left > 0, let message = queue.popFirst() ?? outOfBandAnswers.popFirst() {
       count(message, by: -1)
       begun = message.bytes.dropFirst(left)
       left -= message.bytes.count
@@ -251,7 +251,7 @@ extension RouterOutbox.Pending {
       case .audio: .audio
       case .event: .event
       case .answer: .answer
-      case .aside: .aside
+      case .outOfBand: .outOfBand
       }
     self.init(
       kind: kind, sessionID: message.sessionID, bytes: Array(batch.bytes[message.range]),

@@ -31,13 +31,13 @@ package final class CPUPermits: Sendable {
   fileprivate static let openingPacketsAhead = 10
   /// How long a client's openings, which take a few milliseconds, let those that run dry go first.
   fileprivate static let longestOpeningNanoseconds: UInt64 = 1_000_000_000
-  /// A turn is 20 ms: who holds a permit five times as long is inside a library that does not ask us.
+  /// A time slice is 20 ms: who holds a permit five times as long is inside a library that does not ask us.
   private static let longestHoldNanoseconds: UInt64 = 100_000_000
   /// What is opened and holds one as long as this is not merely kept waiting by the machine.
   private static let lastNanoseconds: UInt64 = 1_000_000_000
   /// Threads of one client inside libraries at once, before no more of its own are let in.
   fileprivate static let maximumOverdueTurns = 4
-  private static let overdueLook = DispatchTimeInterval.milliseconds(100)
+  private static let overduePollInterval = DispatchTimeInterval.milliseconds(100)
 
   fileprivate struct State {
     var free: Int
@@ -81,7 +81,7 @@ package final class CPUPermits: Sendable {
       return turn
     }
     guard let turn else { return }
-    while turn.wait(timeout: .now() + Self.overdueLook) == .timedOut { replaceOverdue() }
+    while turn.wait(timeout: .now() + Self.overduePollInterval) == .timedOut { replaceOverdue() }
     state.withLock { $0.hold(production, threadID) }
   }
 

@@ -36,6 +36,11 @@ package enum EngineThread {
     }
   }
 
+  /// Blocks the calling thread while a condition holds, which it checks once a millisecond.
+  static func wait(while condition: () -> Bool) {
+    while condition() { usleep(1_000) }
+  }
+
   /// Lets other threads go before the calling one, or no more: 0 to 19.
   ///
   /// - Returns: false where a thread without the privilege (`CAP_SYS_NICE`) was to go back to a lower one.

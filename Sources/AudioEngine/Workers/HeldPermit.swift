@@ -55,18 +55,18 @@ final class HeldPermit {
   }
 
   /// Ends a time slice: gives permit and slot to whoever waits for either. Call `acquire` next.
-  func endTurn() {
+  func endTimeSlice() {
     release()
-    slot.share()
+    slot.yieldIfWanted()
   }
 
-  /// Lets others have a turn where one has lasted its time and made no packet yet: what makes packets is asked
+  /// Lets others have the CPU where a time slice is over and no packet is made yet. What makes packets is asked
   /// between them, and would wait twice.
-  func share() {
+  func yieldIfWanted() {
     guard let since = heldNanoseconds, isOpening, permits.isWanted,
       MonotonicClock.nowNanoseconds >= since + TimeSlice.longestNanoseconds
     else { return }
-    endTurn()
+    endTimeSlice()
     acquire()
   }
 

@@ -44,7 +44,7 @@ package final class WorkerPool: Sendable {
   /// Jobs begun at once, with those that wait for the network: a thread each, at about 70 KB of touched memory, and
   /// what its source has buffered.
   package static let maximumBegunJobs = 512
-  /// Of all jobs begun or queued, what one client may have: one of four.
+  /// One client may have one of so many of all jobs begun or queued.
   package static let clientShare = 4
 
   package let maximumWorkers: Int
@@ -305,8 +305,8 @@ package final class WorkerSlot {
     pool.leaveSlot(of: client)
   }
 
-  /// Between two turns: another that waits has it. `acquire` follows.
-  package func share() {
+  /// Between two time slices: gives the slot to another worker that waits for one. Call `acquire` next.
+  package func yieldIfWanted() {
     if pool.isSlotWanted { release() }
   }
 

@@ -7,11 +7,11 @@ import WireProtocol
 struct OperatorRoutes {
   let plane: DataPlaneHandle
   let streams: StreamHubHandle
-  let parts: RepositoryParts
+  let parts: RepositoryServices
   let access: AccessControl
   private let startedNanoseconds = MonotonicClock.nowNanoseconds
 
-  init(plane: DataPlaneHandle, streams: StreamHubHandle, parts: RepositoryParts, access: AccessControl) {
+  init(plane: DataPlaneHandle, streams: StreamHubHandle, parts: RepositoryServices, access: AccessControl) {
     self.plane = plane
     self.streams = streams
     self.parts = parts

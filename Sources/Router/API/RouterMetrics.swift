@@ -42,10 +42,10 @@ enum RouterMetrics {
       [([:], plane.store.waitingByteCount)])
     text.gauge(
       name("plain_connections"), "HTTP connections that are no WebSocket, player or event stream",
-      [([:], plane.connectionPlaces.count)])
+      [([:], plane.connectionSlots.count)])
     text.gauge(
       name("connections_waiting"), "Connections that wait unread for a place of their address",
-      [([:], plane.connectionPlaces.waitingCount)])
+      [([:], plane.connectionSlots.waitingCount)])
     text.gauge(
       name("clients"), "Clients with accounted usage", [([:], plane.budgets.clientCount)])
     text.gauge(
@@ -80,7 +80,7 @@ enum RouterMetrics {
     text.counter(
       name("engine_deaths_total"), "Engine connections lost without an orderly stop", statistics.engineDeaths)
     text.gauge(
-      name("sources_refused"), "Addresses that are refused, since the engine has died of them",
+      name("sources_refused"), "Addresses that are refused, since they crashed the engine",
       [([:], plane.crashes.refusedCount(now: DataPlane.nowMilliseconds))])
     text.counter(name("protocol_errors_total"), "Broken engine streams", statistics.protocolErrors)
     return text

@@ -10,7 +10,7 @@ package struct ClientID: Hashable, Sendable, CustomStringConvertible {
     self.description = description
   }
 
-  /// As it was kept.
+  /// Reads an ID that was stored.
   package init(kept description: String) {
     self.init(description)
   }

@@ -33,7 +33,7 @@ package struct Grant: Sendable, Hashable {
     return grant
   }()
 
-  /// The same for one client.
+  /// A grant for one client.
   ///
   /// - Parameter address: an IP address; nil where it is not known.
   package static func everything(from address: String?) -> Grant {

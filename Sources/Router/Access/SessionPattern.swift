@@ -2,7 +2,7 @@ import WireProtocol
 
 /// Names sessions: a session ID in which each `*` stands for any characters, none included.
 package struct SessionPattern: Sendable, Hashable {
-  /// As it was written.
+  /// The pattern as it was written.
   package let text: String
   private let bytes: [UInt8]
 

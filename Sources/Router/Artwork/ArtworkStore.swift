@@ -10,7 +10,7 @@ actor ArtworkStore {
     var bytes: ByteBuffer
   }
 
-  private struct Kept {
+  private struct CacheEntry {
     var url: String
     var picture: Picture
     var until: NIODeadline
@@ -27,7 +27,7 @@ actor ArtworkStore {
       "\(RouterLimits.picturesLoadingPerClient) pictures are being loaded for you, and others wait already",
       hint: "try again"))
   /// The one used last at the end.
-  private var kept: [Kept] = []
+  private var cached: [CacheEntry] = []
   private var loading: [String: Task<Picture, any Error>] = [:]
 
   init(plane: DataPlaneHandle) {
@@ -48,26 +48,26 @@ actor ArtworkStore {
       loading[url] = task
       defer { loading[url] = nil }
       let picture = try await task.value
-      keep(picture, of: url)
+      cache(picture, of: url)
       return picture
     }
   }
 
   private func known(_ url: String) -> Picture? {
-    kept.removeAll { $0.until <= .now() }
-    guard let index = kept.firstIndex(where: { $0.url == url }) else { return nil }
-    let known = kept.remove(at: index)
-    kept.append(known)
+    cached.removeAll { $0.until <= .now() }
+    guard let index = cached.firstIndex(where: { $0.url == url }) else { return nil }
+    let known = cached.remove(at: index)
+    cached.append(known)
     return known.picture
   }
 
-  private func keep(_ picture: Picture, of url: String) {
-    kept.append(
-      Kept(url: url, picture: picture, until: .now() + .seconds(RouterLimits.pictureSeconds)))
-    while kept.count > RouterLimits.maximumKeptPictures
-      || kept.map(\.picture.bytes.readableBytes).reduce(0, +) > RouterLimits.keptPictureByteCount
+  private func cache(_ picture: Picture, of url: String) {
+    cached.append(
+      CacheEntry(url: url, picture: picture, until: .now() + .seconds(RouterLimits.pictureSeconds)))
+    while cached.count > RouterLimits.maximumKeptPictures
+      || cached.map(\.picture.bytes.readableBytes).reduce(0, +) > RouterLimits.keptPictureByteCount
     {
-      kept.removeFirst()
+      cached.removeFirst()
     }
   }
 

@@ -34,7 +34,7 @@ package struct Fingerprint: Encodable {
     return "\(version):\(ContentHash.hexadecimal(JSON.encode(meaning)))"
   }
 
-  /// Whether two commands are one. Fingerprints of different versions cannot be told apart, and a key is chosen anew
+  /// Whether two commands are one. Fingerprints of different versions cannot be told apart, and a key is chosen again
   /// for each intent: there the key alone decides.
   package static func areEqual(_ one: String, _ other: String) -> Bool {
     one == other || scheme(one) != scheme(other)

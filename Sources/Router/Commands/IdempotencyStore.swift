@@ -13,12 +13,12 @@ package struct Intent: Hashable, Sendable {
 }
 
 /// The answer to a command with an idempotency key, for those who repeat it.
-package struct KeptAnswer: Sendable, Equatable {
+package struct StoredAnswer: Sendable, Equatable {
   package var intent: Intent
-  /// Of the command, to tell a repetition from another one.
+  /// The command's fingerprint, which tells a repetition from another command.
   package var fingerprint: String
   package var json: [UInt8]
-  /// By the Router's running time (`RunningClock`).
+  /// By the Router's running time (`CumulativeUptimeClock`).
   package var answeredAtMilliseconds: Int
   /// Counts the answers; the oldest has the lowest.
   package var number: Int
@@ -71,7 +71,7 @@ package struct IdempotencyStore<Waiter> {
   private let maximumCount: Int
   private let maximumByteCount: Int
   private var running: [Intent: Running] = [:]
-  private var answers: [Intent: KeptAnswer] = [:]
+  private var answers: [Intent: StoredAnswer] = [:]
   private var shares: [ClientID: Share] = [:]
   private var byteCount = 0
   private var nextNumber = 1
@@ -126,10 +126,10 @@ package struct IdempotencyStore<Waiter> {
   /// Keeps the answer that is about to be given.
   ///
   /// - Returns: what is to be written; nil where the answer is kept already.
-  package mutating func keep(_ json: [UInt8], to intent: Intent, nowMilliseconds: Int) -> KeptAnswer? {
+  package mutating func keep(_ json: [UInt8], to intent: Intent, nowMilliseconds: Int) -> StoredAnswer? {
     guard let first = running[intent], !first.isKept else { return nil }
     running[intent]?.isKept = true
-    let answer = KeptAnswer(
+    let answer = StoredAnswer(
       intent: intent, fingerprint: first.fingerprint, json: json, answeredAtMilliseconds: nowMilliseconds,
       number: nextNumber, client: first.client)
     restore(answer)
@@ -152,7 +152,7 @@ package struct IdempotencyStore<Waiter> {
 
   /// Takes what has been answered, now or before the Router's start; the oldest first. Where there is no room, the
   /// oldest answer of the client that holds most goes.
-  package mutating func restore(_ answer: KeptAnswer) {
+  package mutating func restore(_ answer: StoredAnswer) {
     nextNumber = max(nextNumber, answer.number + 1)
     guard answers.updateValue(answer, forKey: answer.intent) == nil else { return }
     byteCount += answer.byteCount

@@ -1,4 +1,4 @@
-/// The limits for what the engine dies of.
+/// The limits for addresses that crash the engine.
 package enum CrashLimits {
   /// Deaths that an address may cost: the one that nobody could foresee, and the one that proves it.
   package static let maximumDeaths = 2
@@ -12,7 +12,8 @@ package enum CrashLimits {
   /// What has played for this long is produced to its end, or so far ahead that nothing new comes in a hurry.
   package static let goodRunMilliseconds = 60_000
 
-  /// For so long a new play lets the suspect on trial open first: what kills in being opened does it sooner.
+  /// How long a new play waits for the suspect on trial to open: what crashes the engine while opening does it
+  /// sooner.
   package static let precedenceMilliseconds = 1_000
 
   /// A suspect that takes longer than this to open lets the next be tried.
@@ -27,7 +28,7 @@ package enum CrashLimits {
   /// Addresses that are suspected or refused; the oldest is forgotten. 4 MiB where each is as long as it may be.
   package static let maximumAddresses = 1_000
 
-  /// Of one death; the log is for people.
+  /// Addresses that are logged for one crash; the log is for people.
   static let maximumLoggedAddresses = 5
 
   /// A trial: a second after the first packets, in which a file is decoded for minutes ahead; longer for what the

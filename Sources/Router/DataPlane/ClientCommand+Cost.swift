@@ -49,14 +49,14 @@ extension EngineCommand.SessionAction {
 }
 
 extension TrackQueue {
-  /// Of writing the page that all listeners are shown.
+  /// The cost of encoding the queue's page that all listeners are shown.
   fileprivate var pageCost: Int {
     let page = waiting.prefix(RouterLimits.maximumQueuePage)
     return page.count / RouterLimits.pageEntriesPerToken
       + ClientCommand.cost(ofWriting: page.lazy.map(\.entry))
   }
 
-  /// Of a change, after which the page is written anew.
+  /// The cost of a change, after which the page is encoded again.
   fileprivate var changeCost: Int { waiting.count / RouterLimits.queueEntriesPerToken + pageCost }
 }
 

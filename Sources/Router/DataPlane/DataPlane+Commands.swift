@@ -44,7 +44,7 @@ extension DataPlane {
     }
   }
 
-  /// Sends a command behind a play of its session that waits to be written down.
+  /// Sends a command after a play of its session that waits to be saved.
   private func sendInOrder(
     _ action: EngineCommand.SessionAction, _ id: SessionID, for requester: Requester
   ) throws(RequestError) {
@@ -57,7 +57,7 @@ extension DataPlane {
     run(session) { playback, _ in playback.send(action, for: requesterID) }
   }
 
-  /// What is sent behind a play is written down with it.
+  /// What is sent after a play is saved with it.
   private func prepareToWrite(_ session: RoutedSession, for requester: Requester) throws(RequestError) {
     if session.playback.isWritingPlay { try state.prepare(session, for: requester.client) }
   }

@@ -9,7 +9,7 @@ struct HeldPlay {
   let requesterID: RequesterID?
 }
 
-/// A track that kills the engine is asked for twice at most: what is sent, held and refused (`CrashBook`).
+/// A track that kills the engine is asked for twice at most: what is sent, held and refused (`CrashTracker`).
 extension DataPlane {
   static var nowMilliseconds: Int { Int(MonotonicClock.nowNanoseconds / 1_000_000) }
   static var unixMilliseconds: Int { Int(Grant.nowMilliseconds) }
@@ -190,17 +190,17 @@ extension DataPlane {
 
   // MARK: On disk
 
-  /// Has the changes written with what is written next.
-  func noteCrashes() {
+  /// Adds the changes to the next transaction.
+  ///
+  /// - Returns: whether there are any.
+  @discardableResult func noteCrashes() -> Bool {
     let changes = crashes.takeChanges(now: Self.nowMilliseconds, unixMilliseconds: Self.unixMilliseconds)
     if !changes.isEmpty { state.add(changes) }
+    return !changes.isEmpty
   }
 
   private func saveCrashes() {
-    let changes = crashes.takeChanges(now: Self.nowMilliseconds, unixMilliseconds: Self.unixMilliseconds)
-    guard !changes.isEmpty else { return }
-    state.add(changes)
-    state.write {}
+    if noteCrashes() { state.write {} }
   }
 
   /// What has come to nothing on whatever way is not held against anybody.

@@ -93,7 +93,7 @@ extension DataPlane: EngineLinkDelegate {
   }
 
   private func announceEngine() {
-    let frame = WebSocketFrames.text(JSON.encode(EngineMessage(engine: link.status)))
+    let frame = WebSocketFrames.text(JSON.encode(EngineStatusMessage(engine: link.status)))
     for session in store.sessions.values { session.broadcast(frame) }
   }
 
@@ -102,7 +102,7 @@ extension DataPlane: EngineLinkDelegate {
   private func concernsAll(_ event: EngineEvent, _ session: RoutedSession, _ requester: Requester?) -> Bool {
     switch event.body {
     case .why: return false
-    case _ where requester?.isInside == true: return event.body.isNews
+    case _ where requester?.isRouterStep == true: return event.body.isNews
     case .status(let snapshot):
       if case .router? = requester { return true }
       return snapshot.volume != nil && snapshot.volume != session.volume

@@ -29,11 +29,11 @@ extension DataPlane {
     case .waits: break
     case .repeated(let json): requester.answer(try Self.answer(json))
     case .perform:
-      let keyed = Requester.keyed(requester, intent, self)
+      let idempotent = Requester.idempotent(requester, intent, self)
       do {
-        try perform(command, for: keyed)
+        try perform(command, for: idempotent)
       } catch {
-        keyed.refuse(error.report, sessionID: sessionID)
+        idempotent.refuse(error.report, sessionID: sessionID)
       }
     }
   }
@@ -68,7 +68,7 @@ extension DataPlane {
 
   private static func answer(_ json: [UInt8]) throws(RequestError) -> Requester.Answer {
     do {
-      return try JSON.decode(Kept<Requester.Answer>.self, from: json).value
+      return try JSON.decode(Versioned<Requester.Answer>.self, from: json).value
     } catch {
       throw RequestError(.internal, "the answer that was kept cannot be read: \(error)")
     }
@@ -76,14 +76,15 @@ extension DataPlane {
 }
 
 extension Requester.Answer {
-  /// As it is kept: of a long queue without its tracks, so that one session's answers do not push out all others'.
+  /// The answer as it is stored: of a long queue without its tracks, so that one session's answers do not push out
+  /// all others'.
   fileprivate var keptJSON: [UInt8] {
-    let json = JSON.keptBytes(self)
+    let json = JSON.versionedBytes(self)
     guard case .queue(let id, var view) = self, json.count > RouterLimits.keptAnswerByteCount else {
       return json
     }
     view.tracks = []
-    return JSON.keptBytes(Self.queue(id, view))
+    return JSON.versionedBytes(Self.queue(id, view))
   }
 
   /// An error that may pass is not: the command is to be tried again.

@@ -31,11 +31,11 @@ extension DataPlane {
   ) {
     let client = requester.client
     let start = { [self] in
-      let asked = Requester.inside(
+      let asked = Requester.routerStep(
         { [weak self] event in
           answered(event)
           self?.lookUps.end(kind, client)?.start()
-        }, askedBy: requester.webSocket, client: client)
+        }, onBehalfOf: requester.webSocket, client: client)
       do throws(RequestError) {
         try send(action, for: asked)
       } catch {

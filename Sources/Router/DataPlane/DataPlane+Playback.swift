@@ -112,10 +112,10 @@ extension DataPlane {
         guard case .error = event.body, self?.link.isEstablished == true else { return }
         self?.run(session) { $0.prepareAnswered(tag: request.tag, isError: true, &$1) }
       }
-      return .inside(take, askedBy: requester.webSocket, client: requester.client)
+      return .routerStep(take, onBehalfOf: requester.webSocket, client: requester.client)
     // All who listen hear of these.
     case .play, .volume: return requester
-    default: return isOwn ? .inside({ _ in }) : requester
+    default: return isOwn ? .routerStep({ _ in }) : requester
     }
   }
 

@@ -15,7 +15,7 @@ final class DataPlane {
   let state: StateWriter
   var pending: PendingRequests<Requester>
   let budgets: ClientBudgets
-  let connectionPlaces: ConnectionPlaces
+  let connectionSlots: ConnectionSlots
   var lookUps = ClientLookUps()
   /// Who waits for a folder's listing. Clients share none, so that nobody waits behind another's.
   var listings: [Listing: [Requester]] = [:]
@@ -28,8 +28,8 @@ final class DataPlane {
   var idempotency = IdempotencyStore<Requester>()
   /// When the engine that was connected last had started: another value is another engine.
   var engineStartedAtMilliseconds: Int?
-  /// What the engine has died of.
-  var crashes = CrashBook()
+  /// The addresses that may have crashed the engine.
+  var crashes = CrashTracker()
   /// Plays of suspect addresses, until it is their turn to be tried.
   var heldPlays: [SessionID: HeldPlay] = [:]
   /// Sessions that play as far as we know, and that this engine has not named yet.
@@ -74,8 +74,8 @@ final class DataPlane {
     statistics = RouterStatistics()
     store = SessionStore(statistics: statistics)
     budgets = ClientBudgets(factor: clientLimits, eventLoop: eventLoop, logger: logger)
-    connectionPlaces = ConnectionPlaces(factor: clientLimits)
-    connectionPlaces.onFull = { [budgets] address in budgets.note(.connections, address) }
+    connectionSlots = ConnectionSlots(factor: clientLimits)
+    connectionSlots.onFull = { [budgets] address in budgets.note(.connections, address) }
     state = StateWriter(
       store: stateStore, clock: saved.clock, eventLoop: eventLoop, logger: logger)
     let prefix = "r\(String(UInt64.random(in: .min ... .max), radix: 36))"
@@ -244,7 +244,7 @@ final class DataPlane {
     }
   }
 
-  /// Of a client for which too much waits, the WebSocket for which the most does.
+  /// Closes the WebSocket with the most waiting bytes, of a client for which too much waits.
   private func giveUpSlowest(of client: ClientID) {
     let own = store.sessions.values.lazy.flatMap(\.webSockets.values).filter {
       $0.request.grant.client == client

@@ -15,21 +15,21 @@ enum Requester {
   case webSocket(WebSocketListener, requestID: String?, CommandCharge)
   case http(EventLoopPromise<Answer>, requestID: String?, ClientID, limitFactor: Int)
   /// One with an idempotency key, whose answer is kept (`DataPlane+Idempotency.swift`).
-  indirect case keyed(Requester, Intent, DataPlane)
+  indirect case idempotent(Requester, Intent, DataPlane)
   /// The Router itself, for all to hear of: the queue, and sessions that go on after an engine's restart.
   case router
   /// The Router itself, for a step of something else.
   ///
   /// - Parameters:
-  ///   - askedBy: who has had the answer when the others are told.
+  ///   - onBehalfOf: who has had the answer when the others are told.
   ///   - client: for whom.
-  case inside((EngineEvent) -> Void, askedBy: WebSocketListener? = nil, client: ClientID = .router)
+  case routerStep((EngineEvent) -> Void, onBehalfOf: WebSocketListener? = nil, client: ClientID = .router)
 
   var webSocket: WebSocketListener? {
     switch self {
     case .webSocket(let listener, _, _): listener
-    case .keyed(let requester, _, _): requester.webSocket
-    case .inside(_, let listener, _): listener
+    case .idempotent(let requester, _, _): requester.webSocket
+    case .routerStep(_, let listener, _): listener
     case .http, .router: nil
     }
   }
@@ -38,8 +38,8 @@ enum Requester {
   var client: ClientID {
     switch self {
     case .webSocket(let listener, _, _): listener.request.grant.client
-    case .http(_, _, let client, _), .inside(_, _, let client): client
-    case .keyed(let requester, _, _): requester.client
+    case .http(_, _, let client, _), .routerStep(_, _, let client): client
+    case .idempotent(let requester, _, _): requester.client
     case .router: .router
     }
   }
@@ -49,13 +49,13 @@ enum Requester {
     switch self {
     case .webSocket(let listener, _, _): listener.request.grant.limitFactor
     case .http(_, _, _, let factor): factor
-    case .keyed(let requester, _, _): requester.limitFactor
-    case .inside, .router: 1
+    case .idempotent(let requester, _, _): requester.limitFactor
+    case .routerStep, .router: 1
     }
   }
 
-  var isInside: Bool {
-    if case .inside = self { true } else { false }
+  var isRouterStep: Bool {
+    if case .routerStep = self { true } else { false }
   }
 
   /// Answers once, with the requester's own request ID.
@@ -79,8 +79,8 @@ enum Requester {
       } else {
         promise.succeed(answer)
       }
-    case .inside(let take, _, _): if case .event(let event) = answer { take(event) }
-    case .keyed(let requester, let intent, let plane): plane.finish(intent, answer, for: requester)
+    case .routerStep(let take, _, _): if case .event(let event) = answer { take(event) }
+    case .idempotent(let requester, let intent, let plane): plane.finish(intent, answer, for: requester)
     case .router: break
     }
   }
@@ -88,12 +88,12 @@ enum Requester {
   /// Says, in the turn in which a change is saved, what it is going to be answered with: what is kept of the
   /// answer is written in the transaction of the change.
   func willAnswer(_ answer: Answer) {
-    if case .keyed(_, let intent, let plane) = self { plane.keep(answer, to: intent) }
+    if case .idempotent(_, let intent, let plane) = self { plane.keep(answer, to: intent) }
   }
 
   /// What was to be answered could not be written, and is not in effect.
   func refuseUnwritten(_ report: ErrorReport, sessionID: SessionID) {
-    if case .keyed(_, let intent, let plane) = self { plane.retract(intent) }
+    if case .idempotent(_, let intent, let plane) = self { plane.retract(intent) }
     refuse(report, sessionID: sessionID)
   }
 

@@ -4,7 +4,7 @@ import WireProtocol
 
 /// First on every WebSocket, and again when the engine has come back. The field `queue` is added as it was encoded
 /// for all (`TextMessage`).
-struct SessionMessage: Encodable {
+struct SessionStateMessage: Encodable {
   let type = "session"
   var session: SessionSnapshot
   var engine: EngineStatus
@@ -28,7 +28,7 @@ struct QueueMessage: Encodable {
 extension TextMessage {
   static func session(_ session: RoutedSession, engine: EngineStatus) -> TextMessage {
     TextMessage(
-      JSON.encode(SessionMessage(session: session.snapshot, engine: engine)), adding: "queue",
+      JSON.encode(SessionStateMessage(session: session.snapshot, engine: engine)), adding: "queue",
       session.encodedQueue.json, sharedBy: session.listenerCount)
   }
 
@@ -61,8 +61,8 @@ struct HistoryMessage: Encodable {
   }
 }
 
-/// The engine went or came back.
-struct EngineMessage: Encodable {
+/// The connection to the engine was lost or restored.
+struct EngineStatusMessage: Encodable {
   let type = "engine"
   var engine: EngineStatus
 }

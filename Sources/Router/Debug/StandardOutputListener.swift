@@ -34,10 +34,10 @@ package struct StandardOutputListener: Service {
   package func run() async throws {
     let loops = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     let loop = loops.next()
-    let ear = try await loop.submit { [self] in
-      let ear = SessionEar(sessionID, configuration: configuration, eventLoop: loop, logger: logger)
-      try ear.start()
-      return NIOLoopBound(ear, eventLoop: loop)
+    let monitor = try await loop.submit { [self] in
+      let monitor = SessionMonitor(sessionID, configuration: configuration, eventLoop: loop, logger: logger)
+      try monitor.start()
+      return NIOLoopBound(monitor, eventLoop: loop)
     }.get()
     let output = PipeWriter(descriptor: STDOUT_FILENO)
     // Writing blocks for as long as the reader likes.
@@ -47,17 +47,17 @@ package struct StandardOutputListener: Service {
     do {
       try await withGracefulShutdownHandler {
         try await threads.runIfActive {
-          try Self.write(to: output) { try loop.flatSubmit { ear.value.listener.nextPage() }.wait() }
+          try Self.write(to: output) { try loop.flatSubmit { monitor.value.listener.nextPage() }.wait() }
         }
       } onGracefulShutdown: {
         output.giveUpOnSlowReader()
-        loop.execute { ear.value.stop() }
+        loop.execute { monitor.value.stop() }
       }
       outcome = .success(())
     } catch {
       outcome = .failure(error)
     }
-    try await loop.submit { ear.value.stop() }.get()
+    try await loop.submit { monitor.value.stop() }.get()
     try await threads.shutdownGracefully()
     try await loops.shutdownGracefully()
     try outcome.get()
@@ -75,13 +75,13 @@ package struct StandardOutputListener: Service {
 }
 
 /// Hears one session of an engine on a loop of its own.
-private final class SessionEar: EngineLinkDelegate {
+private final class SessionMonitor: EngineLinkDelegate {
   let listener: OggListener
   private let sessionID: SessionID
   private let eventLoop: any EventLoop
   private let store: SessionStore
   private let logger: Logger
-  private let makeLink: (SessionEar) -> EngineLink
+  private let makeLink: (SessionMonitor) -> EngineLink
   private lazy var link = makeLink(self)
   private var isStopped = false
 
@@ -96,10 +96,10 @@ private final class SessionEar: EngineLinkDelegate {
     self.logger = logger
     listener = OggListener(
       sessionID: sessionID, grant: .everything, eventLoop: eventLoop, statistics: statistics)
-    makeLink = { ear in
+    makeLink = { monitor in
       EngineLink(
         path: configuration.engineSocket, socketBufferByteCount: configuration.socketBufferBytes,
-        eventLoop: eventLoop, store: store, delegate: ear, logger: logger)
+        eventLoop: eventLoop, store: store, delegate: monitor, logger: logger)
     }
   }
 

@@ -33,7 +33,7 @@ package final class EventBus: Sendable {
 
   package init() {}
 
-  /// Events of some topics, the oldest first. A subscriber that iterates no longer is forgotten.
+  /// Events of some topics, the oldest first. A subscriber that iterates no longer is removed.
   ///
   /// - Parameters:
   ///   - subscriber: for the count of what was lost.

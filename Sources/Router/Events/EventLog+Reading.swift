@@ -8,7 +8,7 @@ extension EventLog {
   /// - Parameter before: only those with a smaller number.
   package func page(
     of repository: SessionID, before: Int?, limit: Int
-  ) async throws -> (events: [Played], total: Int) {
+  ) async throws -> (events: [Composed], total: Int) {
     let (rows, total) = try await store.read { database in
       let id = repository.description
       let rows = try Row.fetchAll(
@@ -17,7 +17,7 @@ extension EventLog {
           SELECT number, event, parameters, score FROM event
           WHERE repository_id = ? AND parameters IS NOT NULL AND number < ? ORDER BY number DESC LIMIT ?
           """, arguments: [id, before ?? .max, limit]
-      ).map(PlayedRow.init)
+      ).map(ComposedRow.init)
       let total =
         try Int.fetchOne(
           database,
@@ -26,7 +26,7 @@ extension EventLog {
       return (rows, total)
     }
     // Outside of the turn: others wait to be written, and decoding takes ten times as long as reading.
-    return (rows.compactMap(\.played), total)
+    return (rows.compactMap(\.composed), total)
   }
 
   /// The first piece after a number that can still be heard.
@@ -40,9 +40,9 @@ extension EventLog {
           """, arguments: [repository.description, number])
       // One that cannot be read is passed over.
       while let row = try rows.next() {
-        guard let played = PlayedRow(row).played, let score = played.score else { continue }
+        guard let composed = ComposedRow(row).composed, let score = composed.score else { continue }
         return GeneratedMusic(
-          number: played.number, event: played.event, parameters: played.parameters, score: score)
+          number: composed.number, event: composed.event, parameters: composed.parameters, score: score)
       }
       return nil
     }
@@ -65,7 +65,7 @@ extension EventLog {
   /// What became music within a time, the oldest first.
   ///
   /// - Parameter range: milliseconds since 1970.
-  package func played(
+  package func composed(
     in repository: SessionID, _ range: Range<Int>
   ) async throws -> [(event: RepositoryEvent, parameters: MusicalParameters)] {
     try await store.read { database in
@@ -79,7 +79,7 @@ extension EventLog {
         arguments: [
           repository.description, range.lowerBound, range.upperBound, RouterLimits.maximumEventsPerRepository,
         ])
-      return rows.compactMap { PlayedRow($0).played }.map { ($0.event, $0.parameters) }
+      return rows.compactMap { ComposedRow($0).composed }.map { ($0.event, $0.parameters) }
     }
   }
 
@@ -107,7 +107,7 @@ extension EventLog {
 }
 
 /// An event that has become music, as it is on disk.
-private struct PlayedRow: Sendable {
+private struct ComposedRow: Sendable {
   private let number: Int
   private let event: String
   private let parameters: String
@@ -121,11 +121,11 @@ private struct PlayedRow: Sendable {
   }
 
   /// nil where it cannot be read.
-  var played: EventLog.Played? {
+  var composed: EventLog.Composed? {
     guard let event: RepositoryEvent = JSON.value(event),
       let parameters: MusicalParameters = JSON.value(parameters)
     else { return nil }
-    return EventLog.Played(number: number, event: event, parameters: parameters, score: JSON.value(score))
+    return EventLog.Composed(number: number, event: event, parameters: parameters, score: JSON.value(score))
   }
 }
 

@@ -10,23 +10,23 @@ package struct EventLog: Sendable {
     /// `owner/name`.
     package var name: String
     package var language: String?
-    /// Of the newest event, and of the newest that has become music.
+    /// The number of the newest event, and of the newest that has become music.
     package var lastNumber: Int
-    package var lastPlayed: Int
+    package var lastComposed: Int
     /// Since 1970.
     package var lastEventMilliseconds: Int
   }
 
   /// What became of a delivery.
   package enum Appended: Sendable, Equatable {
-    /// - Parameter forgotten: a repository that had to make room for this one's.
-    case new(LoggedEvent, Repository, forgotten: SessionID?)
+    /// - Parameter evicted: a repository that had to make room for this one's.
+    case new(LoggedEvent, Repository, evicted: SessionID?)
     /// It came within the last 24 hours already.
     case duplicate
   }
 
   /// An event that has become music, as it is kept.
-  package struct Played: Sendable, Equatable {
+  package struct Composed: Sendable, Equatable {
     package var number: Int
     package var event: RepositoryEvent
     package var parameters: MusicalParameters
@@ -43,9 +43,9 @@ package struct EventLog: Sendable {
 
   let store: StateStore
   /// By which events and deliveries grow old, whatever the clock on the wall says.
-  private let clock: RunningClock
+  private let clock: CumulativeUptimeClock
 
-  package init(store: StateStore, clock: RunningClock) {
+  package init(store: StateStore, clock: CumulativeUptimeClock) {
     self.store = store
     self.clock = clock
   }
@@ -72,9 +72,9 @@ package struct EventLog: Sendable {
         id: event.repositoryID,
         name: tester == nil ? event.repositoryName : known?.name ?? event.repositoryName,
         language: event.language ?? known?.language,
-        lastNumber: (known?.lastNumber ?? 0) + 1, lastPlayed: known?.lastPlayed ?? 0,
+        lastNumber: (known?.lastNumber ?? 0) + 1, lastComposed: known?.lastComposed ?? 0,
         lastEventMilliseconds: received)
-      let forgotten = known == nil ? try RepositoryRoom(database).make(for: tester) : nil
+      let evicted = known == nil ? try RepositoryEviction(database).makeRoom(for: tester) : nil
       try Self.write(repository, by: tester, database)
       let id = event.repositoryID.description
       try database.run(
@@ -83,7 +83,7 @@ package struct EventLog: Sendable {
       try database.run(
         "DELETE FROM event WHERE repository_id = ? AND number <= ?",
         [id, repository.lastNumber - RouterLimits.maximumEventsPerRepository])
-      return .new(LoggedEvent(number: repository.lastNumber, event: event), repository, forgotten: forgotten)
+      return .new(LoggedEvent(number: repository.lastNumber, event: event), repository, evicted: evicted)
     }
   }
 
@@ -117,7 +117,7 @@ package struct EventLog: Sendable {
 
   /// Events that have not become music, the oldest first. What cannot be read is put aside, so that it is in nobody's
   /// way.
-  package func unplayed(limit: Int = RouterLimits.composedPerRead) async throws -> [LoggedEvent] {
+  package func uncomposed(limit: Int = RouterLimits.composedPerRead) async throws -> [LoggedEvent] {
     try await store.write { database in
       while true {
         let rows = try Row.fetchAll(
@@ -153,20 +153,21 @@ package struct EventLog: Sendable {
   }
 
   /// Writes down what an event has become.
-  package func save(_ played: Played, history: MusicHistory) async throws {
+  package func save(_ composed: Composed, history: MusicHistory) async throws {
     try await store.write { database in
-      let id = played.event.repositoryID.description
+      let id = composed.event.repositoryID.description
       try database.run(
         "UPDATE event SET parameters = ?, is_silent = ?, score = ? WHERE repository_id = ? AND number = ?",
         [
-          JSON.text(played.parameters), played.score == nil, played.score.map(JSON.text), id, played.number,
+          JSON.text(composed.parameters), composed.score == nil, composed.score.map(JSON.text), id,
+          composed.number,
         ])
       try database.run(
         "UPDATE repository SET history = ?, last_played = ? WHERE repository_id = ?",
-        [JSON.text(history), played.number, id])
+        [JSON.text(history), composed.number, id])
       try database.run(
         "UPDATE event SET score = NULL WHERE repository_id = ? AND number <= ? AND score IS NOT NULL",
-        [id, played.number - RouterLimits.maximumScoresPerRepository])
+        [id, composed.number - RouterLimits.maximumScoresPerRepository])
     }
   }
 
@@ -181,7 +182,7 @@ package struct EventLog: Sendable {
         DELETE FROM delivery WHERE kept_ms <= (
           SELECT kept_ms FROM delivery ORDER BY kept_ms DESC LIMIT 1 OFFSET ?)
         """, [RouterLimits.maximumDeliveries])
-      try RepositoryRoom(database).dropScores()
+      try RepositoryEviction(database).dropScores()
     }
   }
 
@@ -208,7 +209,7 @@ package struct EventLog: Sendable {
     guard let id = try? SessionID(row["repository_id"] as String) else { return nil }
     return Repository(
       id: id, name: row["name"], language: row["language"], lastNumber: row["last_number"],
-      lastPlayed: row["last_played"], lastEventMilliseconds: row["last_event_ms"])
+      lastComposed: row["last_played"], lastEventMilliseconds: row["last_event_ms"])
   }
 
   /// What GitHub has told of once is GitHub's, no matter who tried it out before.
@@ -223,7 +224,7 @@ package struct EventLog: Sendable {
       """,
       [
         repository.id.description, repository.name, repository.language, repository.lastNumber,
-        repository.lastPlayed, repository.lastEventMilliseconds, creator,
+        repository.lastComposed, repository.lastEventMilliseconds, creator,
       ])
   }
 }

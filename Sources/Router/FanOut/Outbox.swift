@@ -57,7 +57,7 @@ package struct Outbox {
   package mutating func popFirst() -> Item? {
     let item = items.popFirst()
     switch item {
-    case .audio(let frame, let part): countOff(frame, part)
+    case .audio(let frame, let part): subtract(frame, part)
     case .text(let message):
       textCount -= 1
       textByteCount -= message.byteCount
@@ -75,12 +75,12 @@ package struct Outbox {
     for (index, item) in items.enumerated() {
       guard case .audio(let frame, let part) = item else { continue }
       items.remove(at: index)
-      countOff(frame, part)
+      subtract(frame, part)
       return
     }
   }
 
-  private mutating func countOff(_ frame: ByteBuffer, _ part: Int) {
+  private mutating func subtract(_ frame: ByteBuffer, _ part: Int) {
     audioCount -= 1
     byteCount -= frame.readableBytes
     audioPartByteCount -= part

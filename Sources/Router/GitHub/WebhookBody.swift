@@ -23,7 +23,7 @@ final class WebhookBodies: Sendable {
   }
 
   private struct State {
-    var ledger = BodyLedger()
+    var budget = WebhookBodyBudget()
     /// Has the reading of a body end.
     var cuts: [Int: AsyncStream<Never>.Continuation] = [:]
   }
@@ -41,7 +41,7 @@ final class WebhookBodies: Sendable {
     if let announced { try Self.check(announced) }
     let (cut, continuation) = AsyncStream.makeStream(of: Never.self)
     let (number, victim) = state.withLock { state in
-      let begun = state.ledger.begin(from: address)
+      let begun = state.budget.begin(from: address)
       state.cuts[begun.number] = continuation
       return begun
     }
@@ -70,9 +70,9 @@ final class WebhookBodies: Sendable {
     var bytes: [UInt8] = []
     for try await chunk in request.body {
       try Self.check(bytes.count + chunk.readableBytes)
-      switch state.withLock({ $0.ledger.add(chunk.readableBytes, to: number) }) {
+      switch state.withLock({ $0.budget.add(chunk.readableBytes, to: number) }) {
       case .taken: break
-      case .instead(let victims): giveUp(victims)
+      case .evicting(let victims): giveUp(victims)
       case .refused: throw Self.noRoom
       }
       // An array that grows is copied, and is there twice meanwhile. A word alone gets no room.
@@ -84,7 +84,7 @@ final class WebhookBodies: Sendable {
       bytes.append(contentsOf: chunk.readableBytesView)
     }
     state.withLock { state in
-      state.ledger.finish(number)
+      state.budget.finish(number)
       state.cuts[number] = nil
     }
     return Body(bytes, number, self)
@@ -98,7 +98,7 @@ final class WebhookBodies: Sendable {
     let pace = Duration.seconds(RouterLimits.webhookPaceSeconds)
     while ContinuousClock.now + pace < deadline {
       try await Task.sleep(for: pace)
-      guard state.withLock({ $0.ledger.keepsPace(number) }) else {
+      guard state.withLock({ $0.budget.keepsPace(number) }) else {
         throw RequestError(
           .invalidCommand,
           "under \(RouterLimits.webhookPaceByteCount) bytes of the payload came in \(RouterLimits.webhookPaceSeconds) s",
@@ -133,7 +133,7 @@ final class WebhookBodies: Sendable {
 
   private func end(_ number: Int) {
     let cut = state.withLock { state in
-      state.ledger.end(number)
+      state.budget.end(number)
       return state.cuts.removeValue(forKey: number)
     }
     cut?.finish()

@@ -29,7 +29,7 @@ struct WebhookReceiver: Sendable {
   /// What a repository is called, `owner/name`; nil for one that nothing is known of.
   let name: @Sendable (SessionID) -> String?
   /// Told before the bus, with the repository that had to make room.
-  let onAppended: @Sendable (EventLog.Repository, _ forgotten: SessionID?) -> Void
+  let onAppended: @Sendable (EventLog.Repository, _ evicted: SessionID?) -> Void
   let bus: EventBus
   let statistics: RepositoryStatistics
   let limiter = DeliveryLimiter()
@@ -47,14 +47,14 @@ struct WebhookReceiver: Sendable {
   }
 
   /// - Parameter body: of `POST /webhooks/event`, exactly as it was sent.
-  func receive(ownEvent body: [UInt8], signature: String, secret: WebhookSecret) async throws -> Answer {
+  func receive(customEvent body: [UInt8], signature: String, secret: WebhookSecret) async throws -> Answer {
     try await counted(RepositoryEvent.Kind.event.rawValue) {
       guard secret.isValid(signature, of: body) else {
         throw RequestError(
           .unauthorized, "X-Hub-Signature-256 is not this body's",
           hint: "sign the body's bytes with HMAC-SHA256 and the secret that this Router has")
       }
-      let own = try OwnEvent.read(body)
+      let own = try CustomEvent.read(body)
       let event = own.event(
         named: name(own.repositoryID),
         receivedMilliseconds: Int(Grant.nowMilliseconds))
@@ -102,8 +102,8 @@ struct WebhookReceiver: Sendable {
   func take(_ event: RepositoryEvent, testOf tester: Grant? = nil) async throws -> Answer {
     switch try await append(event, tester) {
     case .duplicate: return .duplicate
-    case .new(let logged, let repository, let forgotten):
-      onAppended(repository, forgotten)
+    case .new(let logged, let repository, let evicted):
+      onAppended(repository, evicted)
       bus.publish(logged, on: .gitHub(event.kind))
       return .queued(logged)
     }

@@ -26,7 +26,7 @@ struct WebhookRoutes {
     router.post("webhooks/event") { request, context in
       try await respond(to: request, context) { secret in
         let signature = try GitHubDelivery.signature(request.headers)
-        return { try await receiver.receive(ownEvent: $0, signature: signature, secret: secret) }
+        return { try await receiver.receive(customEvent: $0, signature: signature, secret: secret) }
       }
     }
   }
@@ -78,7 +78,7 @@ struct WebhookRoutes {
     }
   }
 
-  /// Waits for the disk no longer than GitHub does. What is written down all the same is a duplicate when it is sent
+  /// Waits for the disk no longer than GitHub does. What is saved all the same is a duplicate when it is sent
   /// again.
   private static func finish(
     until deadline: ContinuousClock.Instant,

@@ -27,14 +27,14 @@ enum JSON {
 
   /// As SQLite keeps it: with the version of its shape.
   static func text(_ value: some Encodable) -> String {
-    String(decoding: keptBytes(value), as: UTF8.self)
+    String(decoding: versionedBytes(value), as: UTF8.self)
   }
 
-  static func keptBytes(_ value: some Encodable) -> [UInt8] { encode(Keeping(value: value)) }
+  static func versionedBytes(_ value: some Encodable) -> [UInt8] { encode(VersionedEncoding(value: value)) }
 
   /// - Returns: nil for what is not there or cannot be read.
   static func value<Value: Decodable>(_ text: String?) -> Value? {
-    text.flatMap { try? decode(Kept<Value>.self, from: Array($0.utf8)).value }
+    text.flatMap { try? decode(Versioned<Value>.self, from: Array($0.utf8)).value }
   }
 
   /// Many at once, which takes a fifth of the time.
@@ -42,7 +42,7 @@ enum JSON {
   /// - Returns: one for each; nil for those that cannot be read.
   static func values<Value: Decodable>(_ texts: [String]) -> [Value?] {
     let list = Array("[\(texts.joined(separator: ","))]".utf8)
-    if let values = try? decode([Kept<Value>].self, from: list), values.count == texts.count {
+    if let values = try? decode([Versioned<Value>].self, from: list), values.count == texts.count {
       return values.map(\.value)
     }
     return texts.map { value($0) }
@@ -50,9 +50,9 @@ enum JSON {
 }
 
 /// The version of the JSON that is kept. It is raised when a reader of before would misread what is written now;
-/// `Kept` then decodes each version of before by what it was. New fields are optional or have a default, and need
-/// none.
-enum KeptVersion {
+/// `Versioned` then decodes each version of before by what it was. New fields are optional or have a default, and
+/// need none.
+enum SchemaVersion {
   static let current = 1
 
   enum Key: String, CodingKey {
@@ -61,22 +61,22 @@ enum KeptVersion {
 }
 
 /// Writes a value with its version beside its fields.
-private struct Keeping<Value: Encodable>: Encodable {
+private struct VersionedEncoding<Value: Encodable>: Encodable {
   var value: Value
 
   func encode(to encoder: any Encoder) throws {
     try value.encode(to: encoder)
-    var fields = encoder.container(keyedBy: KeptVersion.Key.self)
-    try fields.encode(KeptVersion.current, forKey: .version)
+    var fields = encoder.container(keyedBy: SchemaVersion.Key.self)
+    try fields.encode(SchemaVersion.current, forKey: .version)
   }
 }
 
 /// Reads a value of any version up to this one's. What was written before there were versions is of the first.
-struct Kept<Value: Decodable>: Decodable {
+struct Versioned<Value: Decodable>: Decodable {
   var value: Value
 
   init(from decoder: any Decoder) throws {
-    let fields = try decoder.container(keyedBy: KeptVersion.Key.self)
+    let fields = try decoder.container(keyedBy: SchemaVersion.Key.self)
     switch try fields.decodeIfPresent(Int.self, forKey: .version) ?? 1 {
     case 1: value = try Value(from: decoder)
     case let version:

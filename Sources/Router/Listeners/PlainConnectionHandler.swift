@@ -16,7 +16,7 @@ final class PlainConnectionHandler: ChannelDuplexHandler {
     case left
   }
 
-  private let places: ConnectionPlaces
+  private let slots: ConnectionSlots
   private let budgets: ClientBudgets
   /// Whether a request has begun whose body is not all there.
   private let isReceivingBody: () -> Bool
@@ -26,14 +26,14 @@ final class PlainConnectionHandler: ChannelDuplexHandler {
   private var context: ChannelHandlerContext?
   private var isReadRequested = false
   /// What has come though nothing was asked for.
-  private var unaskedByteCount = 0
+  private var unsolicitedByteCount = 0
   /// Some of what has come was left out: nothing behind it can be read.
   private var isCut = false
 
   init(
-    _ places: ConnectionPlaces, budgets: ClientBudgets, isReceivingBody: @escaping () -> Bool
+    _ slots: ConnectionSlots, budgets: ClientBudgets, isReceivingBody: @escaping () -> Bool
   ) {
-    self.places = places
+    self.slots = slots
     self.budgets = budgets
     self.isReceivingBody = isReceivingBody
   }
@@ -77,9 +77,9 @@ final class PlainConnectionHandler: ChannelDuplexHandler {
   }
 
   private func countUnasked(_ byteCount: Int) {
-    unaskedByteCount += byteCount
-    let most = isReceivingBody() ? RouterLimits.unaskedBodyByteCount : RouterLimits.unaskedByteCount
-    if unaskedByteCount > most || !budgets.takeUnasked(byteCount, of: address) { isCut = true }
+    unsolicitedByteCount += byteCount
+    let most = isReceivingBody() ? RouterLimits.unsolicitedBodyByteCount : RouterLimits.unsolicitedByteCount
+    if unsolicitedByteCount > most || !budgets.takeUnsolicited(byteCount, of: address) { isCut = true }
   }
 
   func triggerUserOutboundEvent(
@@ -105,7 +105,7 @@ final class PlainConnectionHandler: ChannelDuplexHandler {
     guard case .new = state else { return }
     address = ClientID(subject: nil, address: context.channel.remoteAddress?.ipAddress)
     context.channel.endUntaken(afterSeconds: RouterLimits.requestPace.untakenSeconds)
-    switch places.enter(self, of: address) {
+    switch slots.enter(self, of: address) {
     case .admitted: state = .admitted
     case .waits: state = .waiting
     case .refused:
@@ -118,8 +118,8 @@ final class PlainConnectionHandler: ChannelDuplexHandler {
     let last = state
     state = .left
     switch last {
-    case .admitted: places.leave(address)
-    case .waiting: places.giveUp(self, of: address)
+    case .admitted: slots.leave(address)
+    case .waiting: slots.giveUp(self, of: address)
     case .new, .left: break
     }
   }

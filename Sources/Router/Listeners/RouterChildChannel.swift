@@ -61,7 +61,7 @@ struct RouterChildChannel: ServerChildChannel, HTTPChannelHandler {
       try pipeline.addHandlers([
         ConnectionLimitHandler(counter: connections, address: { _ in nil }),
         PlainConnectionHandler(
-          plane.onLoop.connectionPlaces, budgets: plane.onLoop.budgets,
+          plane.onLoop.connectionSlots, budgets: plane.onLoop.budgets,
           isReceivingBody: { shape.isReceivingBody }),
       ])
       try pipeline.addHandlers([encoder, decoder, shape, firstRequest, upgrade])

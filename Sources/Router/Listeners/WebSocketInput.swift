@@ -22,7 +22,7 @@ struct WebSocketInput {
   /// Since it was closed by us.
   var afterCloseByteCount = 0
   /// When the token comes that is reserved for the first of them.
-  var turnNanoseconds: UInt64?
+  var turnTokenNanoseconds: UInt64?
   var isReading = true
   /// Whether `ClientBudgets` looks after it.
   var isHeld = false

@@ -71,7 +71,8 @@ extension WebSocketListener {
 
   /// - Returns: whether something was decoded.
   private func decodeWhatWaits() -> Bool {
-    guard let bytes = input.undecoded, !mustRest, plane.budgets.mayDecode(request.grant.client) else {
+    guard let bytes = input.undecoded, !shouldPauseReading, plane.budgets.mayDecode(request.grant.client)
+    else {
       return false
     }
     input.undecoded = nil
@@ -103,7 +104,7 @@ extension WebSocketListener {
       hasMoved = true
       _ = carryOut()
     }
-    setReading(input.undecoded == nil && !mustRest)
+    setReading(input.undecoded == nil && !shouldPauseReading)
     input.isHeld = !(input.texts.isEmpty && input.isReading)
     return input.isHeld ? .held(hasMoved: hasMoved) : .free
   }
@@ -111,8 +112,10 @@ extension WebSocketListener {
   /// - Returns: whether something was carried out.
   private func carryOut() -> Bool {
     var hasMoved = false
-    while !isClosing, !input.texts.isEmpty, obstacle == nil, hasItsTurn, let text = input.texts.popFirst() {
-      input.turnNanoseconds = nil
+    while !isClosing, !input.texts.isEmpty, blockingLimit == nil, hasTurnToken,
+      let text = input.texts.popFirst()
+    {
+      input.turnTokenNanoseconds = nil
       countText(text, -1)
       read(text: text)
       hasMoved = true
@@ -148,7 +151,7 @@ extension WebSocketListener {
 
   private func advanceOrHold() {
     guard case .held = advance() else { return }
-    hold(because: obstacle ?? .commands)
+    hold(because: blockingLimit ?? .commands)
   }
 
   private func hold(because limit: ClientLimit) {
@@ -157,23 +160,23 @@ extension WebSocketListener {
   }
 
   /// Whether nothing more of it may be decoded: enough waits, or it has spent what it is yet to get.
-  private var mustRest: Bool {
+  private var shouldPauseReading: Bool {
     input.texts.count >= RouterLimits.heldCommandCount
       || input.textsByteCount >= RouterLimits.heldCommandByteCount
       || budget.isInDebt(now: plane.budgets.now())
   }
 
-  private var obstacle: ClientLimit? {
-    budget.obstacle(unreadByteCount: outlet.unreadTextByteCount, now: plane.budgets.now())
-      ?? plane.budgets.obstacle(request.grant)
+  private var blockingLimit: ClientLimit? {
+    budget.blockingLimit(unreadByteCount: outlet.unreadTextByteCount, now: plane.budgets.now())
+      ?? plane.budgets.blockingLimit(request.grant)
   }
 
   /// Whether the token for its next command has come.
-  private var hasItsTurn: Bool {
-    if input.turnNanoseconds == nil {
-      input.turnNanoseconds = plane.budgets.turnNanoseconds(for: request.grant)
+  private var hasTurnToken: Bool {
+    if input.turnTokenNanoseconds == nil {
+      input.turnTokenNanoseconds = plane.budgets.turnTokenNanoseconds(for: request.grant)
     }
-    return input.turnNanoseconds.map { $0 <= plane.budgets.now() } ?? false
+    return input.turnTokenNanoseconds.map { $0 <= plane.budgets.now() } ?? false
   }
 
   private func setReading(_ isReading: Bool) {

@@ -42,13 +42,13 @@ final class WebSocketListener: ChannelInboundHandler, FrameOutletDelegate, Paced
 
   func channelInactive(context: ChannelHandlerContext) {
     leave()
-    countOff()
+    releaseListenerCount()
     context.fireChannelInactive()
   }
 
   func handlerRemoved(context: ChannelHandlerContext) {
     leave()
-    countOff()
+    releaseListenerCount()
     isClosing = true
     self.context = nil
     dropInput()
@@ -92,7 +92,7 @@ final class WebSocketListener: ChannelInboundHandler, FrameOutletDelegate, Paced
     plane.store.remove(self, from: session)
   }
 
-  private func countOff() {
+  private func releaseListenerCount() {
     guard isCounted else { return }
     isCounted = false
     plane.budgets.countListeners(-1, of: request.grant)

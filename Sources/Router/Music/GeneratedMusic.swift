@@ -4,7 +4,7 @@ import WireProtocol
 package struct GeneratedMusic: Sendable, Equatable {
   /// In which it is heard.
   package var sessionID: SessionID
-  /// Of the event among its repository's.
+  /// The event's number among its repository's.
   package var number: Int
   package var event: RepositoryEvent
   package var parameters: MusicalParameters
@@ -23,7 +23,7 @@ package struct GeneratedMusic: Sendable, Equatable {
 }
 
 extension GeneratedMusic {
-  /// The same over another session's bed, and so in that one's key.
+  /// The same music over another session's bed, and so in that bed's key.
   func heard(in session: SessionID) -> GeneratedMusic {
     var music = self
     music.sessionID = session

@@ -6,7 +6,7 @@ package struct MusicHistory: Codable, Sendable, Equatable {
   private var recentCommits = 0.0
   private var lastMilliseconds: Int?
   package private(set) var previousParameters: MusicalParameters?
-  /// As it was heard last.
+  /// The motif as it was heard last.
   package private(set) var motif: Motif?
   /// Whether a piece ended with a question that no success has answered yet.
   package private(set) var isUnresolved = false

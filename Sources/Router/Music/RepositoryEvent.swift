@@ -42,7 +42,7 @@ package struct RepositoryEvent: Codable, Sendable, Equatable {
     case issues
     case issueComment = "issue_comment"
     case release, star, fork
-    /// Of anything else than GitHub.
+    /// A custom event, from any other program than GitHub.
     case event
   }
 

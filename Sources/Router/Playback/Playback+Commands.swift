@@ -281,9 +281,3 @@ extension Playback {
     actions.append(.report(lostEnd(.loadFailed, context)))
   }
 }
-
-extension ErrorReport {
-  /// A play or prepare that was not sent, since another came while it was written down.
-  static let overtaken = ErrorReport(
-    .superseded, "another command took its place before this was done", stage: .command)
-}

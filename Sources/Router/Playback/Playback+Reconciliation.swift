@@ -6,7 +6,7 @@ extension Playback {
   package mutating func loseEngine(_ context: Context) {
     loseStarting(hasBegun: plan.starting.map(hasBegun) ?? false)
     actions.append(.note(.lostEngine))
-    reported.positionMilliseconds = position(context)
+    if state != .idle { reported.positionMilliseconds = position(context) }
   }
 
   /// What was on its way to the engine is to be asked for at its return.

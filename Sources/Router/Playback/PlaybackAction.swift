@@ -31,11 +31,11 @@ extension Playback {
     package var positionMilliseconds: Int
     package var nowMilliseconds: Int
     package var isEngineConnected: Bool
-    package var crashes: CrashBook
+    package var crashes: CrashTracker
     package var tags: PlayTags
 
     package init(
-      positionMilliseconds: Int, nowMilliseconds: Int, isEngineConnected: Bool, crashes: CrashBook,
+      positionMilliseconds: Int, nowMilliseconds: Int, isEngineConnected: Bool, crashes: CrashTracker,
       tags: PlayTags
     ) {
       self.positionMilliseconds = positionMilliseconds
@@ -113,7 +113,7 @@ extension Playback {
     case move(to: SessionSnapshot, wasPlaying: Bool)
   }
 
-  /// Whether an address may be asked for now (`CrashBook`).
+  /// Whether an address may be asked for now (`CrashTracker`).
   package enum Clearance: Sendable, Equatable {
     case send
     /// Another that the engine may have died of is on trial.

@@ -7,7 +7,7 @@ package struct StartingPlay: Sendable, Equatable {
   package let entry: QueueEntry?
   /// Nil until it is sent, which waits until it is on disk.
   package var requestID: String?
-  /// When it first had to wait for a suspect (`CrashBook`).
+  /// When it first had to wait for a suspect (`CrashTracker`).
   package var heldAtMilliseconds: Int?
   /// What the queue waited for when a client asked for this: deferred again where this is refused, unless the engine
   /// has begun with it meanwhile.

@@ -76,7 +76,7 @@ package struct TrackQueue: Sendable, Equatable {
 
   package var isEmpty: Bool { current == nil && waiting.isEmpty }
   /// Whether it is as a queue nobody has used.
-  package var isPristine: Bool { isEmpty && history.isEmpty && loop == .off && bitrateKilobits == nil }
+  package var isUnmodified: Bool { isEmpty && history.isEmpty && loop == .off && bitrateKilobits == nil }
 
   /// What it takes in memory, and about what it takes on disk.
   package var byteCount: Int { rowsByteCount + (current?.byteCount ?? 0) }

@@ -22,14 +22,14 @@ package final class MappingFiles: Sendable {
     var nanoseconds: Int
   }
 
-  private struct Kept {
+  private struct CacheEntry {
     var version: Version?
     var reading: Reading
   }
 
   private let folder: String?
   private let logger: Logger
-  private let kept = Mutex<[SessionID: Kept]>([:])
+  private let cached = Mutex<[SessionID: CacheEntry]>([:])
 
   /// - Parameter folder: nil for none, where all repositories have the standard.
   package init(folder: String?, logger: Logger) {
@@ -42,9 +42,9 @@ package final class MappingFiles: Sendable {
     guard let folder else { return Reading() }
     let path = "\(folder)/\(repository).json"
     let version = Self.version(of: path)
-    if let known = kept.withLock({ $0[repository] }), known.version == version { return known.reading }
+    if let known = cached.withLock({ $0[repository] }), known.version == version { return known.reading }
     let reading = version == nil ? Reading() : Self.read(path)
-    kept.withLock { $0[repository] = Kept(version: version, reading: reading) }
+    cached.withLock { $0[repository] = CacheEntry(version: version, reading: reading) }
     if let problem = reading.problem {
       logger.warning(
         "\(problem); the standard mapping is used", metadata: ["session": "\(repository)"])
@@ -52,9 +52,9 @@ package final class MappingFiles: Sendable {
     return reading
   }
 
-  /// Forgets a repository that is no longer kept.
+  /// Forgets a repository that no longer exists.
   func forget(_ repository: SessionID) {
-    kept.withLock { $0[repository] = nil }
+    cached.withLock { $0[repository] = nil }
   }
 
   private static func version(of path: String) -> Version? {

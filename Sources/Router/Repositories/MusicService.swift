@@ -42,13 +42,13 @@ package struct MusicService: Sendable {
   /// Composes an event that is its repository's next.
   ///
   /// - Returns: false where the disk has to say what waits: an earlier event has not come, or this one could not be
-  ///   written down.
+  ///   saved.
   private func composeNext(_ logged: LoggedEvent) async -> Bool {
-    guard let played = repositories.repository(logged.event.repositoryID)?.lastPlayed,
-      logged.number <= played + 1
+    guard let composed = repositories.repository(logged.event.repositoryID)?.lastComposed,
+      logged.number <= composed + 1
     else { return false }
     // Else it was found on the disk before it came.
-    guard logged.number > played else { return true }
+    guard logged.number > composed else { return true }
     do {
       try await compose(logged)
       return true
@@ -60,7 +60,7 @@ package struct MusicService: Sendable {
   private func composeWhatWaits() async {
     while !Task.isCancelled {
       do {
-        let events = try await log.unplayed()
+        let events = try await log.uncomposed()
         guard !events.isEmpty else { return }
         for event in events { try await compose(event) }
       } catch {
@@ -79,10 +79,10 @@ package struct MusicService: Sendable {
     let score =
       parameters.isSilent || logged.event.isPast == true
       ? nil : checked(Composer.piece(for: logged.event, parameters: parameters, history: &history), logged)
-    let played = EventLog.Played(
+    let composed = EventLog.Composed(
       number: logged.number, event: logged.event, parameters: parameters, score: score)
-    try await log.save(played, history: history)
-    repositories.played(id, number: logged.number)
+    try await log.save(composed, history: history)
+    repositories.recordComposed(id, number: logged.number)
     guard let score else { return }
     statistics.countPiece()
     logger.debug("\(logged.event.kind.rawValue) has become music", metadata: ["session": "\(id)"])

@@ -13,20 +13,20 @@ actor ReplayService {
     var until: Int
   }
 
-  /// What a replay was made of: it is made anew when that has changed.
+  /// What a replay was made of: it is rendered again when that has changed.
   private struct Source: Equatable {
     var name: String
-    var lastPlayed: Int
+    var lastComposed: Int
     var mapping: MusicMapping
   }
 
-  private struct Kept {
+  private struct CacheEntry {
     var key: Key
     var source: Source
     var bytes: ByteBuffer
   }
 
-  private let parts: RepositoryParts
+  private let parts: RepositoryServices
   private let renderer: RenderClient
   private let gate = FairGate(
     FairPermits(
@@ -35,9 +35,9 @@ actor ReplayService {
     waitSeconds: RouterLimits.replayWaitSeconds, requestError: tooMany)
   private var running: [Key: (source: Source, task: Task<ByteBuffer, any Error>)] = [:]
   /// The one used last at the end.
-  private var kept: [Kept] = []
+  private var cached: [CacheEntry] = []
 
-  init(parts: RepositoryParts, renderer: RenderClient) {
+  init(parts: RepositoryServices, renderer: RenderClient) {
     self.parts = parts
     self.renderer = renderer
   }
@@ -53,7 +53,7 @@ actor ReplayService {
     let until = until ?? (Int(Grant.nowMilliseconds) / step + 1) * step
     let key = Key(repository: repository.id, form: form, until: until)
     let source = Source(
-      name: repository.name, lastPlayed: repository.lastPlayed,
+      name: repository.name, lastComposed: repository.lastComposed,
       mapping: parts.repositories.mapping(for: repository.id).mapping)
     if let known = known(key, source) { return known }
     if let task = running[key], task.source == source { return try await task.task.value }
@@ -65,7 +65,7 @@ actor ReplayService {
       running[key] = (source, task)
       defer { running[key] = nil }
       let bytes = try await task.value
-      keep(Kept(key: key, source: source, bytes: bytes))
+      cache(CacheEntry(key: key, source: source, bytes: bytes))
       return bytes
     }
   }
@@ -82,18 +82,18 @@ actor ReplayService {
   // MARK: What is known
 
   private func known(_ key: Key, _ source: Source) -> ByteBuffer? {
-    guard let index = kept.firstIndex(where: { $0.key == key && $0.source == source }) else { return nil }
-    let known = kept.remove(at: index)
-    kept.append(known)
+    guard let index = cached.firstIndex(where: { $0.key == key && $0.source == source }) else { return nil }
+    let known = cached.remove(at: index)
+    cached.append(known)
     return known.bytes
   }
 
-  private func keep(_ replay: Kept) {
-    kept.removeAll { $0.key == replay.key }
-    kept.append(replay)
-    var byteCount = kept.reduce(0) { $0 + $1.bytes.readableBytes }
-    while byteCount > RouterLimits.keptReplaysByteCount, kept.count > 1 {
-      byteCount -= kept.removeFirst().bytes.readableBytes
+  private func cache(_ replay: CacheEntry) {
+    cached.removeAll { $0.key == replay.key }
+    cached.append(replay)
+    var byteCount = cached.reduce(0) { $0 + $1.bytes.readableBytes }
+    while byteCount > RouterLimits.keptReplaysByteCount, cached.count > 1 {
+      byteCount -= cached.removeFirst().bytes.readableBytes
     }
   }
 
@@ -103,7 +103,7 @@ actor ReplayService {
   private nonisolated func make(_ key: Key, _ source: Source) async throws -> ByteBuffer {
     parts.statistics.countReplay()
     let from = key.until - RouterLimits.replayMilliseconds
-    let events = try await parts.log.played(in: key.repository, from..<key.until)
+    let events = try await parts.log.composed(in: key.repository, from..<key.until)
     let (score, places) = Composer.replay(
       events: events, from: from, until: key.until, name: source.name, mapping: source.mapping)
     if key.form == .sound { return try await renderer.render(score, as: .opus).bytes }

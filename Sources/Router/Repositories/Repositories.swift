@@ -60,27 +60,27 @@ package final class Repositories: Sendable {
       .sorted { ($0.name, $0.id.description) < ($1.name, $1.id.description) }
   }
 
-  /// A delivery was written down.
-  package func happened(_ repository: EventLog.Repository, forgotten: SessionID?) {
+  /// Records a delivery that is on disk.
+  package func recordDelivery(_ repository: EventLog.Repository, evicted: SessionID?) {
     let isKnown = entries.withLock { $0[repository.id] != nil }
     let mapping = isKnown ? nil : mappings.read(repository.id).mapping
     entries.withLock { entries in
-      if let forgotten { entries[forgotten] = nil }
+      if let evicted { entries[evicted] = nil }
       var entry = entries[repository.id] ?? Entry(repository: repository, mapping: mapping ?? .standard)
       if entry.repository.name != repository.name { entry.bed = nil }
       let known = entry.repository
       entry.repository = repository
       // Two deliveries may come here in another order than they were written in.
       entry.repository.lastNumber = max(known.lastNumber, repository.lastNumber)
-      entry.repository.lastPlayed = max(known.lastPlayed, repository.lastPlayed)
+      entry.repository.lastComposed = max(known.lastComposed, repository.lastComposed)
       entries[repository.id] = entry
     }
-    if let forgotten { mappings.forget(forgotten) }
+    if let evicted { mappings.forget(evicted) }
   }
 
-  /// An event was made into music.
-  func played(_ id: SessionID, number: Int) {
-    entries.withLock { $0[id]?.repository.lastPlayed = number }
+  /// Records that an event has become music, or is silent.
+  func recordComposed(_ id: SessionID, number: Int) {
+    entries.withLock { $0[id]?.repository.lastComposed = number }
   }
 
   /// The mapping as its file is now. Touches the disk.

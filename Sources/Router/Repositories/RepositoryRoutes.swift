@@ -7,7 +7,7 @@ import WireProtocol
 /// `/api/v1/repositories`: what happened, what it sounded like, and a week of it in a minute.
 struct RepositoryRoutes {
   let plane: DataPlaneHandle
-  let parts: RepositoryParts
+  let parts: RepositoryServices
   let replays: ReplayService
   /// Before what takes the disk's time.
   let longAnswers: FairGate
@@ -87,9 +87,10 @@ struct RepositoryRoutes {
     let limit = try request.uri.wholeNumber("limit", in: 1...most) ?? most
     return try await longAnswers.pass(context.grant.client) {
       let page = try await parts.log.page(of: repository.id, before: before, limit: limit)
-      let events = page.events.map { played in
+      let events = page.events.map { composed in
         MusicMessage(
-          number: played.number, event: played.event, parameters: played.parameters, score: played.score)
+          number: composed.number, event: composed.event, parameters: composed.parameters,
+          score: composed.score)
       }
       return .json(JSON.encode(EventPage(events: events, total: page.total)))
     }

@@ -2,7 +2,7 @@ import NIOCore
 import WireProtocol
 
 /// A burst that was built, and for whom it is.
-struct KeptBurst {
+struct CachedBurst {
   var packetCount: Int
   var subprotocol: Subprotocol
   var burst: (frames: ByteBuffer, messageCount: Int)?
@@ -21,16 +21,16 @@ extension RoutedSession {
     milliseconds: Int, subprotocol: Subprotocol
   ) -> (frames: ByteBuffer, messageCount: Int)? {
     guard let (ring, packetCount) = recentPackets(milliseconds: milliseconds) else { return nil }
-    if let keptBurst, keptBurst.packetCount == packetCount, keptBurst.subprotocol == subprotocol {
-      return keptBurst.burst
+    if let cachedBurst, cachedBurst.packetCount == packetCount, cachedBurst.subprotocol == subprotocol {
+      return cachedBurst.burst
     }
     let burst = WebSocketFrames.burst(ring, packetCount: packetCount, subprotocol: subprotocol)
-    keptBurst = KeptBurst(packetCount: packetCount, subprotocol: subprotocol, burst: burst)
+    cachedBurst = CachedBurst(packetCount: packetCount, subprotocol: subprotocol, burst: burst)
     return burst
   }
 
   /// Of a session whose packets have stopped nothing is kept twice. Called once a second.
-  func forgetBurst() { keptBurst = nil }
+  func forgetBurst() { cachedBurst = nil }
 
   var lateJoinByteCount: Int { ring.byteCount }
 
@@ -46,7 +46,7 @@ extension RoutedSession {
 
   func forgetSound() {
     ring.removeAll()
-    keptBurst = nil
+    cachedBurst = nil
     accounts.update(self)
   }
 }

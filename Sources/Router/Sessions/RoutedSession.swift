@@ -40,7 +40,7 @@ final class RoutedSession {
   private var counter = PacketCounter()
   var ring = LateJoinRing()
   /// What was built for one that joined, for all who join before the next packet.
-  var keptBurst: KeptBurst?
+  var cachedBurst: CachedBurst?
   private var opusOutlets: [FrameOutlet] = []
   private var timedOutlets: [FrameOutlet] = []
   private var oggListeners: [OggListener] = []
@@ -60,9 +60,9 @@ final class RoutedSession {
   var isIdle: Bool { playback.isIdle }
   var isAtRest: Bool { playback.isAtRest }
   /// Whether nothing is lost where it is forgotten.
-  var isUnused: Bool { isAbandoned && keepsNothing }
+  var isUnused: Bool { isAbandoned && hasNothingToPersist }
   var isAbandoned: Bool { isAtRest && listenerCount == 0 && deferred == nil && !playback.isHeld }
-  var keepsNothing: Bool { storedRows == nil && queue.isPristine && volume == 1 }
+  var hasNothingToPersist: Bool { storedRows == nil && queue.isUnmodified && volume == 1 }
   var title: String? { playback.reported.title }
   /// As stations say it: "artist - title".
   var streamTitle: String? {
@@ -95,7 +95,7 @@ final class RoutedSession {
     store.statistics.countLateness(dueNanoseconds: place.dueNanoseconds)
     ring.append(place, audio) { byteCount in accounts.hasLateJoinRoom(for: byteCount, of: creator) }
     if ring.byteCount != accounted.lateJoin { accounts.update(self) }
-    if keptBurst != nil { keptBurst = nil }
+    if cachedBurst != nil { cachedBurst = nil }
     if !timedOutlets.isEmpty {
       let frame = WebSocketFrames.timed(place, audio)
       for outlet in timedOutlets { outlet.sendAudio(frame, sharedBy: timedOutlets.count, flushedBy: store) }
@@ -195,7 +195,7 @@ final class RoutedSession {
     return encoded
   }
 
-  // MARK: Kept
+  // MARK: Persistence
 
   /// The session's own row.
   var record: SessionRecord {

@@ -60,7 +60,7 @@ final class SessionStore: Flusher {
 
   private func take(_ session: RoutedSession, for client: ClientID, _ limitFactor: Int) {
     guard client != .router, session.creator != client,
-      session.creator == .router || session.keepsNothing && session.isAtRest,
+      session.creator == .router || session.hasNothingToPersist && session.isAtRest,
       accounts.sessions(of: client).count < maximumSessions(limitFactor)
     else { return }
     accounts.close(session)

@@ -16,7 +16,7 @@ package struct SessionRecord: Sendable, Equatable {
   package var hasBegun = false
   package var prepared: PreparedPlay?
   package var positionMilliseconds = 0
-  /// When it was last changed, by the Router's running time (`RunningClock`).
+  /// When it was last changed, by the Router's running time (`CumulativeUptimeClock`).
   package var touchedMilliseconds = 0
   /// Who has made it.
   package var creator = ClientID.router
@@ -57,13 +57,13 @@ package struct StoredRows: Sendable, Equatable {
 package struct SavedState: Sendable {
   package var sessions: [SessionRecord] = []
   /// The oldest first.
-  package var answers: [KeptAnswer] = []
+  package var answers: [StoredAnswer] = []
   /// When the engine that was connected last had started.
   package var engineStartedAtMilliseconds: Int?
-  /// What it was opening, and what engines have died of.
+  /// What the engine was opening, and which addresses may have crashed it.
   package var crashes: [CrashRecord] = []
   /// The Router's running time, which goes on.
-  package var clock = RunningClock(base: 0)
+  package var clock = CumulativeUptimeClock(base: 0)
   /// What could not be read and was put aside.
   package var unreadable: [Unreadable] = []
 }
@@ -78,7 +78,7 @@ package struct StateBatch: Sendable {
   package var engineStartedAtMilliseconds: Int?
   /// By address; nil where nothing is kept of it any more.
   package var crashes: [String: CrashRecord?] = [:]
-  package var answers: [KeptAnswer] = []
+  package var answers: [StoredAnswer] = []
   /// Answers with these numbers are to be gone.
   package var forgottenAnswers: [Int] = []
   package var runningMilliseconds = 0

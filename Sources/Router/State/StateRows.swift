@@ -156,7 +156,7 @@ enum StateRows {
 
   // MARK: Answers
 
-  static func write(_ answers: [KeptAnswer], forgotten: [Int], _ database: Database) throws {
+  static func write(_ answers: [StoredAnswer], forgotten: [Int], _ database: Database) throws {
     for answer in answers {
       try database.run(
         cached: "REPLACE INTO answer (number, session_id, key, fingerprint, json, answered_ms, client) "
@@ -170,11 +170,11 @@ enum StateRows {
     for number in forgotten { try database.run(cached: "DELETE FROM answer WHERE number = ?", [number]) }
   }
 
-  static func answer(_ row: Row) -> KeptAnswer? {
+  static func answer(_ row: Row) -> StoredAnswer? {
     guard let id = try? SessionID(row["session_id"] as String),
       let key = try? IdempotencyKey(row["key"] as String)
     else { return nil }
-    return KeptAnswer(
+    return StoredAnswer(
       intent: Intent(id, key), fingerprint: row["fingerprint"], json: Array((row["json"] as String).utf8),
       answeredAtMilliseconds: row["answered_ms"], number: row["number"],
       client: (row["client"] as String?).map(ClientID.init(kept:)) ?? .router)

@@ -94,7 +94,7 @@ enum StateSchema {
           """)
     }
     migrator.registerMigration("event ages") { database in
-      // By the running time, as sessions have theirs: what is there begins anew.
+      // By the running time, as sessions have theirs: the ages of existing rows begin at zero.
       try database.execute(
         sql: """
           ALTER TABLE event ADD COLUMN kept_ms INTEGER NOT NULL DEFAULT 0;

@@ -19,7 +19,7 @@ package final class StateStore: Sendable {
   private let database: DatabaseQueue
   private let decoding = DispatchQueue(label: "antiphon.state.decoding")
   private let path: String
-  /// Of the file that was opened.
+  /// The inode of the file that was opened.
   private let fileNumber: UInt64?
 
   /// Opens the file below the folder, or makes both.
@@ -61,7 +61,7 @@ package final class StateStore: Sendable {
       state.engineStartedAtMilliseconds = try Int.fetchOne(
         database, sql: "SELECT value FROM setting WHERE name = 'engine_started_ms'")
       state.crashes = try Row.fetchAll(database, sql: "SELECT * FROM crash").map(CrashRecord.init(row:))
-      state.clock = RunningClock(
+      state.clock = CumulativeUptimeClock(
         base: try Int.fetchOne(database, sql: "SELECT value FROM setting WHERE name = 'running_ms'") ?? 0)
       state.answers = try Row.fetchAll(database, sql: "SELECT * FROM answer ORDER BY number")
         .compactMap(StateRows.answer)
@@ -160,7 +160,7 @@ package final class StateStore: Sendable {
   /// A file that was deleted can be written forever, and is read by nobody.
   private static func checkPlace(of path: String, _ opened: UInt64?) throws(GoneError) {
     guard fileNumber(of: path) == opened else {
-      throw GoneError(description: "\(path) was deleted or replaced; put it back, or start the Router anew")
+      throw GoneError(description: "\(path) was deleted or replaced; put it back, or restart the Router")
     }
   }
 

@@ -28,7 +28,7 @@ final class StateWriter {
     var waiters: [Waiter] = []
   }
 
-  let clock: RunningClock
+  let clock: CumulativeUptimeClock
   /// Takes sessions back to what they were. Set once.
   var onFailure: ([SessionUndo]) -> Void = { _ in }
   /// Told the sessions that are written.
@@ -46,7 +46,7 @@ final class StateWriter {
   private var clockWrittenMilliseconds = 0
   private var isCollecting = false
 
-  init(store: StateStore, clock: RunningClock, eventLoop: any EventLoop, logger: Logger) {
+  init(store: StateStore, clock: CumulativeUptimeClock, eventLoop: any EventLoop, logger: Logger) {
     self.store = store
     self.clock = clock
     self.eventLoop = eventLoop
@@ -144,7 +144,7 @@ final class StateWriter {
   // MARK: Answers
 
   /// Has an answer written with what is written next.
-  func add(_ answer: KeptAnswer, forgotten: [Int]) {
+  func add(_ answer: StoredAnswer, forgotten: [Int]) {
     batch.answers.append(answer)
     batch.forgottenAnswers += forgotten
   }

@@ -9,24 +9,24 @@ import WireProtocol
 /// Confined to the data plane's loop.
 final class Station {
   /// What is known of one repository's session.
-  struct Program {
+  struct StationState {
     /// Pieces that wait until the one before has died away.
     var waiting: Deque<GeneratedMusic> = []
     /// When the next one may join.
-    var nextAt = NIODeadline.now()
+    var nextPieceAt = NIODeadline.now()
     var isJoining = false
     /// What has joined last, for those who come while it sounds.
     var sounding: (message: ByteBuffer, endMilliseconds: Int)?
     /// No bed before this: the engine refused it.
-    var bedAt = NIODeadline.now()
-    var isBedAsked = false
+    var bedNotBefore = NIODeadline.now()
+    var isBedRequested = false
     /// Those who listen know why there is none.
-    var isTold = false
-    var aloneSince: NIODeadline?
+    var hasReportedSilence = false
+    var unheardSince: NIODeadline?
     /// The bed is being stopped, since nobody listens.
     var isStopping = false
     /// Somebody has stopped it: silent until somebody comes, or something happens.
-    var isSilenced = false
+    var isStoppedByUser = false
     /// Asked for by a listener, and kept from one bed to the next.
     var muted: [Score.Role] = []
   }
@@ -35,7 +35,7 @@ final class Station {
   var bed: (SessionID) -> Score? = { _ in nil }
   /// The sessions of several repositories in which a repository, `owner/name`, is heard too.
   var groups: (String) -> Set<SessionID> = { _ in [] }
-  var programs: [SessionID: Program] = [:]
+  var states: [SessionID: StationState] = [:]
   private var shares = BedShares()
   private unowned let plane: DataPlane
 
@@ -48,23 +48,23 @@ final class Station {
   /// Somebody has begun to listen.
   func joined(_ session: RoutedSession) {
     guard bed(session.id) != nil else { return }
-    programs[session.id, default: Program()].isSilenced = false
-    programs[session.id]?.isTold = false
+    states[session.id, default: StationState()].isStoppedByUser = false
+    states[session.id]?.hasReportedSilence = false
     keepPlaying(session)
   }
 
   /// The engine has played on while the Router was away.
   func adopted(_ session: RoutedSession) {
     guard session.playsEndlessScore, bed(session.id) != nil else { return }
-    programs[session.id, default: Program()].muted = session.snapshot.muted ?? []
+    states[session.id, default: StationState()].muted = session.snapshot.muted ?? []
     _ = shares.begin(session.id, for: session.grants)
   }
 
   /// Called once a second.
   func runHousekeeping() {
-    for id in programs.keys {
+    for id in states.keys {
       guard let session = plane.store.sessions[id] else {
-        programs[id] = nil
+        states[id] = nil
         shares.end(id)
         continue
       }
@@ -74,23 +74,23 @@ final class Station {
 
   private func keepPlaying(_ session: RoutedSession) {
     guard session.listenerCount > 0 else { return endWhereUnheard(session) }
-    programs[session.id]?.aloneSince = nil
+    states[session.id]?.unheardSince = nil
     guard let bed = wantedBed(session) else { return performNext(session) }
-    guard let client = shares.begin(session.id, for: session.grants) else { return silence(session) }
-    programs[session.id]?.isBedAsked = true
+    guard let client = shares.begin(session.id, for: session.grants) else { return reportBedLimit(session) }
+    states[session.id]?.isBedRequested = true
     let request = PlayRequest(
       url: PlayRequest.scoreURL, score: bed, volume: session.volume,
       bitrateKilobits: session.queue.bitrateKilobits)
     ask(.play(request), session, for: client) { station, event in
-      station.programs[session.id]?.isBedAsked = false
+      station.states[session.id]?.isBedRequested = false
       if case .error(let report) = event.body { station.failed(session, report) }
     }
   }
 
   /// The bed that is to begin now.
   private func wantedBed(_ session: RoutedSession) -> Score? {
-    guard let program = programs[session.id], !program.isSilenced, !program.isBedAsked,
-      program.bedAt <= .now(), session.isAtRest, plane.link.isEstablished
+    guard let state = states[session.id], !state.isStoppedByUser, !state.isBedRequested,
+      state.bedNotBefore <= .now(), session.isAtRest, plane.link.isEstablished
     else { return nil }
     return bed(session.id)
   }
@@ -99,38 +99,38 @@ final class Station {
   private func endWhereUnheard(_ session: RoutedSession) {
     // What somebody else plays there is theirs to stop.
     guard session.playsEndlessScore, session.title == bed(session.id)?.title else {
-      programs[session.id]?.waiting.removeAll()
+      states[session.id]?.waiting.removeAll()
       return
     }
-    let since = programs[session.id]?.aloneSince ?? .now()
-    programs[session.id]?.aloneSince = since
+    let since = states[session.id]?.unheardSince ?? .now()
+    states[session.id]?.unheardSince = since
     guard NIODeadline.now() - since >= .seconds(RouterLimits.emptyStationSeconds) else { return }
-    programs[session.id] = Program(isStopping: true, muted: programs[session.id]?.muted ?? [])
+    states[session.id] = StationState(isStopping: true, muted: states[session.id]?.muted ?? [])
     ask(.stop, session) { _, _ in }
   }
 
   private func failed(_ session: RoutedSession, _ report: ErrorReport) {
     shares.end(session.id)
     plane.logger.info("the bed is not played: \(report)", metadata: ["session": "\(session.id)"])
-    programs[session.id]?.bedAt = .now() + .seconds(RouterLimits.bedRetrySeconds)
-    if report.code == .overloaded || report.code == .tooManySessions { tell(session, report) }
+    states[session.id]?.bedNotBefore = .now() + .seconds(RouterLimits.bedRetrySeconds)
+    if report.code == .overloaded || report.code == .tooManySessions { reportOnce(session, report) }
   }
 
   /// Those who listen have as many beds as they may.
-  private func silence(_ session: RoutedSession) {
-    programs[session.id]?.bedAt = .now() + .seconds(RouterLimits.bedRetrySeconds)
+  private func reportBedLimit(_ session: RoutedSession) {
+    states[session.id]?.bedNotBefore = .now() + .seconds(RouterLimits.bedRetrySeconds)
     let most = session.grants.map { BedShares.limit(for: $0) }.max() ?? RouterLimits.bedsPerClient
     let report = ErrorReport(
       .tooManySessions,
       "the repository \(session.id) is silent: the beds of \(most) repositories play for you, the most that one client may hear",
       hint: "stop listening to others", stage: .command)
-    tell(session, report)
+    reportOnce(session, report)
   }
 
   /// Once, until somebody comes or a bed has played.
-  private func tell(_ session: RoutedSession, _ report: ErrorReport) {
-    guard programs[session.id]?.isTold == false else { return }
-    programs[session.id]?.isTold = true
+  private func reportOnce(_ session: RoutedSession, _ report: ErrorReport) {
+    guard states[session.id]?.hasReportedSilence == false else { return }
+    states[session.id]?.hasReportedSilence = true
     plane.logger.info("a repository is silent: \(report)", metadata: ["session": "\(session.id)"])
     session.broadcast(WebSocketFrames.text(EngineEvent(.error(report), sessionID: session.id).encoded()))
   }
@@ -139,7 +139,7 @@ final class Station {
     _ action: EngineCommand.SessionAction, _ session: RoutedSession, for client: ClientID = .router,
     _ answered: @escaping (Station, EngineEvent) -> Void
   ) {
-    let requester = Requester.inside(
+    let requester = Requester.routerStep(
       { [weak self] event in
         if let self { answered(self, event) }
       }, client: client)
@@ -160,14 +160,14 @@ final class Station {
 
   private func performThere(_ music: GeneratedMusic) {
     guard let session = plane.store.sessions[music.sessionID], session.listenerCount > 0 else { return }
-    programs[session.id, default: Program()].isSilenced = false
+    states[session.id, default: StationState()].isStoppedByUser = false
     guard session.isIdle || session.playsEndlessScore else {
       // Something else plays. Those who look are shown what they do not hear.
       return announce(music, session, nil)
     }
-    programs[session.id]?.waiting.append(music)
-    if programs[session.id]!.waiting.count > RouterLimits.maximumWaitingPieces,
-      let skipped = programs[session.id]?.waiting.popFirst()
+    states[session.id]?.waiting.append(music)
+    if states[session.id]!.waiting.count > RouterLimits.maximumWaitingPieces,
+      let skipped = states[session.id]?.waiting.popFirst()
     {
       announce(skipped, session, nil)
     }
@@ -176,13 +176,13 @@ final class Station {
 
   /// Has the next piece join once the one before has nearly died away.
   private func performNext(_ session: RoutedSession) {
-    guard let program = programs[session.id], !program.isJoining, program.nextAt <= .now(),
-      session.playsEndlessScore, session.state == .streaming, let music = program.waiting.first
+    guard let state = states[session.id], !state.isJoining, state.nextPieceAt <= .now(),
+      session.playsEndlessScore, session.state == .streaming, let music = state.waiting.first
     else { return }
-    programs[session.id]?.waiting.removeFirst()
-    programs[session.id]?.isJoining = true
+    states[session.id]?.waiting.removeFirst()
+    states[session.id]?.isJoining = true
     ask(.perform(music.score), session) { station, event in
-      station.programs[session.id]?.isJoining = false
+      station.states[session.id]?.isJoining = false
       guard case .performing(let performing) = event.body else {
         return station.announce(music, session, nil)
       }
@@ -191,11 +191,11 @@ final class Station {
     }
   }
 
-  private func waitOut(_ performing: Performing, _ session: RoutedSession) {
+  private func waitOut(_ performing: ScorePlacement, _ session: RoutedSession) {
     let overlap = RouterLimits.pieceOverlapMilliseconds
     let position = session.snapshot.positionMilliseconds ?? performing.positionMilliseconds
     let wait = TimeAmount.milliseconds(Int64(max(0, performing.endMilliseconds - position - overlap)))
-    programs[session.id]?.nextAt = .now() + wait
+    states[session.id]?.nextPieceAt = .now() + wait
     plane.eventLoop.assumeIsolated().scheduleTask(in: wait) { [weak self] in
       self?.performNext(session)
     }
@@ -204,17 +204,17 @@ final class Station {
   /// Tells all who listen of a piece.
   ///
   /// - Parameter performing: where it begins; nil where it is not to be heard.
-  private func announce(_ music: GeneratedMusic, _ session: RoutedSession, _ performing: Performing?) {
+  private func announce(_ music: GeneratedMusic, _ session: RoutedSession, _ performing: ScorePlacement?) {
     let message = WebSocketFrames.text(
       JSON.encode(MusicMessage(music, positionMilliseconds: performing?.positionMilliseconds)))
     session.broadcast(message)
     guard let performing else { return }
-    programs[session.id]?.sounding = (message, performing.endMilliseconds)
+    states[session.id]?.sounding = (message, performing.endMilliseconds)
   }
 
   /// Tells one who has just come of the piece that sounds.
   func greet(_ listener: WebSocketListener, _ session: RoutedSession) {
-    guard session.playsEndlessScore, let sounding = programs[session.id]?.sounding,
+    guard session.playsEndlessScore, let sounding = states[session.id]?.sounding,
       session.snapshot.positionMilliseconds ?? 0 < sounding.endMilliseconds
     else { return }
     listener.outlet.sendText(TextMessage(sounding.message, sharedBy: session.listenerCount))
@@ -223,28 +223,28 @@ final class Station {
   // MARK: What the engine says
 
   func follow(_ body: EngineEvent.Body, _ session: RoutedSession) {
-    guard programs[session.id] != nil else { return }
+    guard states[session.id] != nil else { return }
     switch body {
     case .playing where session.playsEndlessScore:
-      programs[session.id]?.isTold = false
-      let muted = programs[session.id]?.muted ?? []
+      states[session.id]?.hasReportedSilence = false
+      let muted = states[session.id]?.muted ?? []
       if !muted.isEmpty { ask(.mute(muted), session) { _, _ in } }
       performNext(session)
-    case .muted(let roles): programs[session.id]?.muted = roles
+    case .muted(let roles): states[session.id]?.muted = roles
     case .ended(let reason, _): ended(session.id, reason)
     default: break
     }
   }
 
   private func ended(_ id: SessionID, _ reason: EngineEvent.EndReason) {
-    if programs[id]?.isBedAsked == false { shares.end(id) }
-    programs[id]?.nextAt = .now()
-    programs[id]?.sounding = nil
+    if states[id]?.isBedRequested == false { shares.end(id) }
+    states[id]?.nextPieceAt = .now()
+    states[id]?.sounding = nil
     switch reason {
     case .stopped:
-      if programs[id]?.isStopping == false { programs[id]?.isSilenced = true }
-      programs[id]?.isStopping = false
-    case .loadFailed: programs[id]?.bedAt = .now() + .seconds(RouterLimits.bedRetrySeconds)
+      if states[id]?.isStopping == false { states[id]?.isStoppedByUser = true }
+      states[id]?.isStopping = false
+    case .loadFailed: states[id]?.bedNotBefore = .now() + .seconds(RouterLimits.bedRetrySeconds)
     // Something else plays: they are shown, and not heard.
     case .replaced: announceWaiting(id)
     case .finished, .cleanup: break
@@ -252,8 +252,8 @@ final class Station {
   }
 
   private func announceWaiting(_ id: SessionID) {
-    guard let session = plane.store.sessions[id], let waiting = programs[id]?.waiting else { return }
-    programs[id]?.waiting.removeAll()
+    guard let session = plane.store.sessions[id], let waiting = states[id]?.waiting else { return }
+    states[id]?.waiting.removeAll()
     for music in waiting { announce(music, session, nil) }
   }
 }

@@ -10,7 +10,7 @@ package struct StreamBudget: Sendable {
   private let byteLimit: Int
   private var pieces: [Int: Held] = [:]
   private var clients: [ClientID: [Int: Held]] = [:]
-  /// Of all pieces that wait.
+  /// Bytes of all pieces that wait.
   package private(set) var heldByteCount = 0
 
   package init(byteLimit: Int = RouterLimits.streamWaitingByteCount) {

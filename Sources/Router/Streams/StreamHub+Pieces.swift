@@ -6,46 +6,46 @@ import WireProtocol
 /// row that is fair between clients, until there is room for the next piece.
 extension StreamHub {
   /// Music was made in a repository.
-  func happened(_ music: GeneratedMusic) {
+  func publish(_ music: GeneratedMusic) {
     for encoding in StreamRequest.encodings {
-      let name = StreamLane.Name(repository: music.repositoryID, encoding: encoding)
-      if let lane = lanes[name] { move(lane, to: music) }
+      let key = StreamCohort.Key(repository: music.repositoryID, encoding: encoding)
+      if let cohort = cohorts[key] { move(cohort, to: music) }
     }
   }
 
-  /// Puts a client in a lane of its own, which joins the others' when it has come as far.
-  func startLane(of client: StreamClient) {
-    let lane = StreamLane(client.laneName, last: client.lastEventID)
-    lane.members[ObjectIdentifier(client)] = client
-    move(lane)
+  /// Puts a client in a cohort of its own, which joins the others' when it has come as far.
+  func startCohort(of client: StreamClient) {
+    let cohort = StreamCohort(client.cohortKey, last: client.lastEventID)
+    cohort.members[ObjectIdentifier(client)] = client
+    move(cohort)
   }
 
-  /// Has a lane's next piece fetched, or joins it with the one that has come as far.
+  /// Has a cohort's next piece fetched, or joins it with the one that has come as far.
   ///
   /// - Parameter music: what has just been made; nil where the log has to be asked for what comes next.
-  private func move(_ lane: StreamLane, to music: GeneratedMusic? = nil) {
-    removeGone(from: lane)
-    guard !lane.isMoving, !lane.members.isEmpty else { return }
-    let newest = newest(lane.name.repository)
-    let main = lanes[lane.name]
-    if main !== lane, lane.last >= main?.last ?? newest {
+  private func move(_ cohort: StreamCohort, to music: GeneratedMusic? = nil) {
+    removeGone(from: cohort)
+    guard !cohort.isMoving, !cohort.members.isEmpty else { return }
+    let newest = newest(cohort.key.repository)
+    let main = cohorts[cohort.key]
+    if main !== cohort, cohort.last >= main?.last ?? newest {
       if let main {
-        main.members.merge(lane.members) { $1 }
-        lane.members = [:]
+        main.members.merge(cohort.members) { $1 }
+        cohort.members = [:]
         return move(main)
       }
-      lanes[lane.name] = lane
+      cohorts[cohort.key] = cohort
     }
-    guard lane.last < newest else { return }
-    guard lanes[lane.name] !== lane, let client = lane.members.values.first else {
-      return fetch(lane, upTo: newest, for: nil, music)
+    guard cohort.last < newest else { return }
+    guard cohorts[cohort.key] !== cohort, let client = cohort.members.values.first else {
+      return fetch(cohort, upTo: newest, for: nil, music)
     }
-    catchingUp.append(lane, of: client.account)
+    catchingUp.append(cohort, of: client.account)
     catchUp()
   }
 
-  private func removeGone(from lane: StreamLane) {
-    lane.members = lane.members.filter { clients[$0.key] != nil && !$0.value.isEnding }
+  private func removeGone(from cohort: StreamCohort) {
+    cohort.members = cohort.members.filter { clients[$0.key] != nil && !$0.value.isEnding }
   }
 
   // MARK: Catching up
@@ -55,51 +55,51 @@ extension StreamHub {
     guard !catchingUp.isEmpty else { return }
     let now = MonotonicClock.nowNanoseconds
     while fetchCounts.values.reduce(0, +) < RouterLimits.catchUpFetches,
-      let lane = catchingUp.popFirst(where: { mayFetch($1, for: $0, now) }),
-      let client = lane.members.values.first
+      let cohort = catchingUp.popFirst(where: { mayFetch($1, for: $0, now) }),
+      let client = cohort.members.values.first
     {
       fetchCounts[client.account, default: 0] += 1
-      fetch(lane, upTo: newest(lane.name.repository), for: client)
+      fetch(cohort, upTo: newest(cohort.key.repository), for: client)
     }
   }
 
   /// Asked of the token last, so that none is taken in vain.
-  private func mayFetch(_ lane: StreamLane, for client: ClientID, _ now: UInt64) -> Bool {
+  private func mayFetch(_ cohort: StreamCohort, for client: ClientID, _ now: UInt64) -> Bool {
     guard fetchCounts[client] ?? 0 < RouterLimits.catchUpFetchesPerClient,
-      let stream = lane.members.values.first,
+      let stream = cohort.members.values.first,
       budget.hasRoom(
-        for: 0, byteCount: lane.name.encoding.expectedPieceByteCount, client: client)
+        for: 0, byteCount: cohort.key.encoding.expectedPieceByteCount, client: client)
     else { return false }
     return renderings.take(client, factor: stream.request.grant.limitFactor, now: now) == 0
   }
 
   /// - Parameter client: the one that catches up; nil for a new piece.
   private func fetch(
-    _ lane: StreamLane, upTo newest: Int, for client: StreamClient?, _ music: GeneratedMusic? = nil
+    _ cohort: StreamCohort, upTo newest: Int, for client: StreamClient?, _ music: GeneratedMusic? = nil
   ) {
-    lane.isMoving = true
+    cohort.isMoving = true
     let account = client?.account
     // Until its length is known, room is kept for it.
     fetchNumber += 1
     let reservation = -fetchNumber
     if let account {
-      budget.hold(reservation, byteCount: lane.name.encoding.expectedPieceByteCount, client: account)
+      budget.hold(reservation, byteCount: cohort.key.encoding.expectedPieceByteCount, client: account)
     }
-    let bound = NIOLoopBound((self, lane), eventLoop: eventLoop)
-    let (loop, pieces, name, last) = (eventLoop, pieces, lane.name, lane.last)
+    let bound = NIOLoopBound((self, cohort), eventLoop: eventLoop)
+    let (loop, pieces, key, last) = (eventLoop, pieces, cohort.key, cohort.last)
     Task {
       let step: Result<StreamPieces.Step?, any Error>
       do {
         step = .success(
           try await pieces.step(
-            of: name.repository, after: last, as: name.encoding, isNew: account == nil, made: music))
+            of: key.repository, after: last, as: key.encoding, isNew: account == nil, made: music))
       } catch {
         step = .failure(error)
       }
       loop.execute {
-        let (hub, lane) = bound.value
+        let (hub, cohort) = bound.value
         if let account { hub.fetched(step, for: account, reservation) }
-        hub.take(step, lane, upTo: newest)
+        hub.take(step, cohort, upTo: newest)
       }
     }
   }
@@ -123,40 +123,40 @@ extension StreamHub {
   // MARK: What was fetched
 
   /// - Parameter newest: the newest piece there was when the step was asked for.
-  private func take(_ step: Result<StreamPieces.Step?, any Error>, _ lane: StreamLane, upTo newest: Int) {
-    lane.isMoving = false
-    removeGone(from: lane)
+  private func take(_ step: Result<StreamPieces.Step?, any Error>, _ cohort: StreamCohort, upTo newest: Int) {
+    cohort.isMoving = false
+    removeGone(from: cohort)
     switch step {
-    case .success(let step?): give(step, to: lane)
+    case .success(let step?): give(step, to: cohort)
     case .success(nil):
-      lane.last = newest
-      advance(lane)
+      cohort.last = newest
+      advance(cohort)
     case .failure(let error):
-      logger.error("a piece cannot be read: \(error)", metadata: ["session": "\(lane.name.repository)"])
-      lane.last = newest
-      sayError(StreamError(message: "pieces could not be read", code: ErrorCode.internal.rawValue), lane)
-      advance(lane)
+      logger.error("a piece cannot be read: \(error)", metadata: ["session": "\(cohort.key.repository)"])
+      cohort.last = newest
+      sayError(StreamError(message: "pieces could not be read", code: ErrorCode.internal.rawValue), cohort)
+      advance(cohort)
     }
     catchUp()
   }
 
-  private func give(_ step: StreamPieces.Step, to lane: StreamLane) {
+  private func give(_ step: StreamPieces.Step, to cohort: StreamCohort) {
     // A client that came while this piece was being rendered has begun after it.
-    var clients = lane.members.values.filter { $0.lastEventID < step.number }
+    var clients = cohort.members.values.filter { $0.lastEventID < step.number }
     var late: [StreamClient] = []
-    if case .success(let piece) = step.sound, lanes[lane.name] === lane {
+    if case .success(let piece) = step.sound, cohorts[cohort.key] === cohort {
       late = clients.filter {
         !budget.hasRoom(for: piece.id, byteCount: piece.byteCount, client: $0.account)
       }
       if !late.isEmpty {
         let ids = Set(late.map { ObjectIdentifier($0) })
         clients.removeAll { ids.contains(ObjectIdentifier($0)) }
-        lane.members = lane.members.filter { !ids.contains($0.key) }
+        cohort.members = cohort.members.filter { !ids.contains($0.key) }
       }
     }
     if step.isAfterGap {
       for client in clients {
-        sayGap(client, "pieces from \(lane.last + 1) to \(step.number - 1) are no longer kept")
+        sayGap(client, "pieces from \(cohort.last + 1) to \(step.number - 1) are no longer kept")
       }
     }
     for client in clients { send(step.parameters, to: client) }
@@ -167,35 +167,35 @@ extension StreamHub {
         send(piece.frame, of: piece, to: client)
         client.lastEventID = step.number
       }
-      lane.last = step.number
+      cohort.last = step.number
     case .failure(let report):
-      sayError(StreamError(message: report.message, code: report.code.rawValue, number: step.number), lane)
+      sayError(StreamError(message: report.message, code: report.code.rawValue, number: step.number), cohort)
       // Who catches up would hear of every piece that it cannot have. It can come back for all of them.
-      lane.last = lanes[lane.name] === lane ? step.number : newest(lane.name.repository)
+      cohort.last = cohorts[cohort.key] === cohort ? step.number : newest(cohort.key.repository)
     }
-    if lane.members.isEmpty, lanes[lane.name] === lane { lanes[lane.name] = nil }
-    advance(lane)
+    if cohort.members.isEmpty, cohorts[cohort.key] === cohort { cohorts[cohort.key] = nil }
+    advance(cohort)
     for client in late { delay(client) }
   }
 
   /// A client that has no room for a new piece gets it later.
   private func delay(_ client: StreamClient) {
     statistics.countDelayed()
-    startLane(of: client)
+    startCohort(of: client)
   }
 
   /// One that catches up is given the next piece when it has taken this one.
-  private func advance(_ lane: StreamLane) {
-    guard lanes[lane.name] !== lane, let client = lane.members.values.first,
+  private func advance(_ cohort: StreamCohort) {
+    guard cohorts[cohort.key] !== cohort, let client = cohort.members.values.first,
       let drained = client.outlet.whenDrained()
-    else { return move(lane) }
-    drained.assumeIsolated().whenComplete { [weak self] _ in self?.move(lane) }
+    else { return move(cohort) }
+    drained.assumeIsolated().whenComplete { [weak self] _ in self?.move(cohort) }
   }
 }
 
 extension StreamClient {
-  var laneName: StreamLane.Name {
-    StreamLane.Name(repository: request.repositoryID, encoding: request.encoding)
+  var cohortKey: StreamCohort.Key {
+    StreamCohort.Key(repository: request.repositoryID, encoding: request.encoding)
   }
 }
 

@@ -4,7 +4,7 @@ import ServiceSupport
 import WireProtocol
 
 /// All clients of `/stream`: who comes and goes. Those of one repository and encoding who have come equally far go in
-/// one lane, and get the same messages; who comes back, or has no room for the next piece, goes in one of its own
+/// one cohort, and get the same messages; who comes back, or has no room for the next piece, goes in one of its own
 /// until it has caught up (`StreamHub+Pieces.swift`). Confined to the data plane's loop.
 final class StreamHub {
   let eventLoop: any EventLoop
@@ -21,12 +21,12 @@ final class StreamHub {
   private var clientCounts: [ClientID: Int] = [:]
   private(set) var isStopped = false
 
-  /// Of each repository and encoding, the clients who have had every piece.
-  var lanes: [StreamLane.Name: StreamLane] = [:]
+  /// For each repository and encoding, the clients that have had every piece.
+  var cohorts: [StreamCohort.Key: StreamCohort] = [:]
   /// What waits to be taken.
   var budget = StreamBudget()
   /// Lanes of one client each that wait for room to catch up.
-  var catchingUp = FairRow<StreamLane>()
+  var catchingUp = RoundRobinQueue<StreamCohort>()
   /// Pieces that are being fetched for such: by client.
   var fetchCounts: [ClientID: Int] = [:]
   var fetchNumber = 0
@@ -116,7 +116,7 @@ final class StreamHub {
     if let wanted = request.lastEventID, wanted > client.lastEventID {
       sayGap(client, "this Router has no piece \(wanted): the newest is \(client.lastEventID)")
     }
-    startLane(of: client)
+    startCohort(of: client)
   }
 
   func remove(_ client: StreamClient) {
@@ -126,7 +126,7 @@ final class StreamHub {
     let others = (clientCounts[client.account] ?? 1) - 1
     clientCounts[client.account] = others > 0 ? others : nil
     store.removeStream()
-    leaveLane(client)
+    leaveCohort(client)
     client.finished.fail(ChannelError.ioOnClosedChannel)
   }
 
@@ -139,20 +139,20 @@ final class StreamHub {
       metadata: ["session": "\(client.request.repositoryID)", "client": "\(client.id)"])
     guard client.outlet.isInsideMessage else { return end(client, reason) }
     // It would have to take the rest of the message before it could read why.
-    leaveLane(client)
+    leaveCohort(client)
     client.cut()
   }
 
   func end(_ client: StreamClient, _ reason: String) {
-    leaveLane(client)
+    leaveCohort(client)
     client.end(reason)
     writer.write(client)
   }
 
-  private func leaveLane(_ client: StreamClient) {
-    let name = client.laneName
-    lanes[name]?.members[ObjectIdentifier(client)] = nil
-    if lanes[name]?.members.isEmpty == true { lanes[name] = nil }
+  private func leaveCohort(_ client: StreamClient) {
+    let key = client.cohortKey
+    cohorts[key]?.members[ObjectIdentifier(client)] = nil
+    if cohorts[key]?.members.isEmpty == true { cohorts[key] = nil }
     catchingUp.removeAll(of: client.account) { $0.members[ObjectIdentifier(client)] != nil }
   }
 
@@ -181,8 +181,8 @@ final class StreamHub {
     send(StreamFrame.make(id: client.lastEventID, StreamMessage("error", error)), to: client)
   }
 
-  func sayError(_ error: StreamError, _ lane: StreamLane) {
-    for client in lane.members.values {
+  func sayError(_ error: StreamError, _ cohort: StreamCohort) {
+    for client in cohort.members.values {
       send(StreamFrame.make(id: client.lastEventID, StreamMessage("error", error)), to: client)
     }
   }

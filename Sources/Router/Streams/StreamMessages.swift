@@ -38,7 +38,7 @@ struct StreamError: Encodable {
 
   var message: String
   var code: String
-  /// Of the piece that could not be given.
+  /// The number of the piece that could not be sent.
   var number: Int?
 }
 

@@ -66,15 +66,15 @@ struct StreamRoutes {
   private func test(_ request: Request, _ context: RouterRequestContext) async throws -> Response {
     let id = try SessionID(context.part("id"))
     let body = try await request.body.collect(upTo: RouterLimits.maximumTextByteCount)
-    let sample: SampleDelivery
+    let test: TestDelivery
     do {
-      sample = try JSON.decode(SampleDelivery.self, fromOutside: Array(body.readableBytesView))
+      test = try JSON.decode(TestDelivery.self, fromOutside: Array(body.readableBytesView))
     } catch {
       throw ErrorReport(decoding: error)
     }
-    let payload = sample.payload(for: id, named: receiver.name(id))
+    let payload = test.payload(for: id, named: receiver.name(id))
     let delivery = GitHubDelivery(
-      id: "test-\(KeyFile.randomHex(byteCount: 16))", event: sample.event.rawValue,
+      id: "test-\(KeyFile.randomHex(byteCount: 16))", event: test.event.rawValue,
       signature: secret.signature(of: payload))
     try receiver.limiter.takeTest(of: context.grant)
     _ = try await receiver.receive(delivery, body: payload, secret: secret, testOf: context.grant)

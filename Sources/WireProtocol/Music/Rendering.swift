@@ -41,7 +41,7 @@ public struct RenderedPiece: Codable, Sendable, Equatable {
   /// The rendering's name: equal names are equal bytes.
   public var rendering: String
   public var encoding: RenderEncoding
-  /// Of the whole rendering, in bytes.
+  /// Size of the whole rendering, in bytes.
   public var byteCount: Int
   /// Samples of the sound at 48 kHz.
   public var sampleCount: Int
@@ -69,12 +69,12 @@ public struct RenderedPiece: Codable, Sendable, Equatable {
 }
 
 /// Where a score joined the one that plays.
-public struct Performing: Codable, Sendable, Equatable {
+public struct ScorePlacement: Codable, Sendable, Equatable {
   /// The session's position of its first sample, in samples at 48 kHz.
   public var sample: Int
   /// The same in whole milliseconds.
   public var positionMilliseconds: Int { sample / ScoreLimits.samplesPerMillisecond }
-  /// Of the score, in samples.
+  /// The score's length, in samples.
   public var length: Int
   public var title: String?
 

@@ -4,7 +4,7 @@
 public struct Score: Codable, Hashable, Sendable {
   /// At most `WireLimits.maximumTagScalarCount` scalars.
   public var title: String?
-  /// Of the generator behind everything random in the sound, `ScoreLimits.seedRange`.
+  /// The seed of the generator behind everything random in the sound, `ScoreLimits.seedRange`.
   public var seed: Int
   /// Samples of a beat: the grid on which other scores join an endless one.
   public var beat: Int
@@ -63,7 +63,7 @@ public struct Score: Codable, Hashable, Sendable {
     public var chorus: Double
     /// Where its low-pass begins, in hertz: 40 to 20,000; nil for the instrument's own.
     public var cutoffHertz: Double?
-    /// Its notes begin anew after this many samples, without end; nil for once. In endless scores only.
+    /// Its notes repeat after this many samples, without end; nil for once. In endless scores only.
     public var loop: Int?
 
     public init(

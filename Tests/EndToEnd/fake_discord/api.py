@@ -73,7 +73,8 @@ class Api:
         except RequestError as request_error:
             if request_error.broken:
                 self._fake.violations.record(f"{name}: {request_error.broken}")
-            return json_answer({"code": request_error.code, "message": request_error.message}, status=request_error.status)
+            body = {"code": request_error.code, "message": request_error.message}
+            return json_answer(body, status=request_error.status)
         except web.HTTPException as unknown:
             self._fake.violations.record(f"{name}: the fake does not know this address")
             return json_answer({"code": 0, "message": f"{unknown.status}: {unknown.reason}"}, status=404)

@@ -18,7 +18,7 @@ package enum DecodeTarget {
     try open(bytes, decoders)
     decoders.join()
     // One that is honest is never taken for another.
-    precondition(decoders.apartCount == 0, "the engine did not understand a decoder")
+    precondition(decoders.dedicatedCount == 0, "the engine did not understand a decoder")
   }
 
   private static func open(_ bytes: UnsafeRawBufferPointer, _ decoders: PlayedDecoders) throws(ErrorReport) {

@@ -14,24 +14,24 @@ package final class PlayedDecoders: Sendable {
   static let logger = Logger(label: "fuzz") { _ in SwiftLogNoOpLogHandler() }
 
   private let play: @Sendable (DecoderSocket) -> Void
-  private let startedApart = Atomic<Int>(0)
+  private let startedDedicated = Atomic<Int>(0)
   private let running = Atomic<Int>(0)
 
   /// - Parameter play: called for each process with its end of the control socket, until it returns.
   package init(_ play: @escaping @Sendable (DecoderSocket) -> Void) { self.play = play }
 
   /// How many were started for a suspect alone.
-  package var apartCount: Int { startedApart.load(ordering: .relaxed) }
+  package var dedicatedCount: Int { startedDedicated.load(ordering: .relaxed) }
 
   package func makePool() -> DecoderPool {
-    DecoderPool(count: 1, logger: Self.logger) { [self] (isApart) throws(ErrorReport) in
-      try start(isApart: isApart)
+    DecoderPool(count: 1, logger: Self.logger) { [self] (isDedicated) throws(ErrorReport) in
+      try start(isDedicated: isDedicated)
     }
   }
 
-  private func start(isApart: Bool) throws(ErrorReport) -> DecoderProcess {
+  private func start(isDedicated: Bool) throws(ErrorReport) -> DecoderProcess {
     let (own, other) = try DecoderSocket.pair()
-    if isApart { startedApart.add(1, ordering: .relaxed) }
+    if isDedicated { startedDedicated.add(1, ordering: .relaxed) }
     running.add(1, ordering: .relaxed)
     try EngineThread.start(name: "played") { [self] in
       let control = DecoderSocket(descriptor: other, of: .decoder)
@@ -42,7 +42,7 @@ package final class PlayedDecoders: Sendable {
     return DecoderProcess(id: Self.noProcess, control: own)
   }
 
-  /// No wall of the cage is missing.
+  /// Every protection of the sandbox is applied.
   private static func tellWalls(_ control: DecoderSocket) {
     let header = DecoderSocket.Header(kind: 0, flag: 0, number: 0)
     _ = Array("[]".utf8).withUnsafeBytes { try? control.send(header, $0) }

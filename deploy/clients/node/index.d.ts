@@ -108,7 +108,7 @@ export class AntiphonStream extends Readable {
 }
 
 export interface SessionOptions {
-  /** A token, or what gives one: asked anew before each connection. */
+  /** A token, or what gives one: asked again before each connection. */
   token?: string | (() => string | Promise<string>) | null;
   /** How long `start` and the commands wait for a connection and for the engine; 15,000 where not given. */
   patienceMs?: number;

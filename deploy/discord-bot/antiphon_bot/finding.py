@@ -18,7 +18,7 @@ MAX_ARTWORK_CHARACTERS = 1_000
 
 
 async def find(session: Session, query: str, requested_by: str) -> list[dict[str, Any]]:
-    """The tracks of a link or a file, of words the best hit. Raises AntiphonError, RequestError where nothing is found."""
+    """The tracks of a link or a file; the best hit for words. Raises AntiphonError, RequestError if there is none."""
     is_address = query.startswith(("http://", "https://", "media:"))
     found = await session.resolve(query, limit=MAX_TRACKS if is_address else 1)
     tracks = [track_of(entry, requested_by) for entry in found["entries"]]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from antiphon_client import Session
 
-#: The whole index is made anew when it is older.
+#: The whole index is made again when it is older.
 FRESH_SECONDS = 60.0
 #: What is beyond is not suggested; it can still be played by its name.
 MAX_FOLDERS, MAX_FILES = 200, 10_000

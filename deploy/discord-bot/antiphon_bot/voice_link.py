@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 #: (`_wait_for_state` looks at the state before it waits for the next).
 CONNECT_SECONDS = 7.0
 CONNECT_ATTEMPTS = 3
-#: discord.py reconnects by itself; what it has not managed in this time is begun anew.
+#: discord.py reconnects by itself; what it has not managed in this time is begun again.
 RECONNECT_SECONDS = 45.0
 #: How long leaving may take; Discord's word that it is done is not waited for any longer.
 LEAVE_SECONDS = 2.0

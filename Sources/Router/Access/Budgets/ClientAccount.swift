@@ -41,7 +41,7 @@ package struct ClientAccount: Sendable {
   // MARK: Commands
 
   /// What another command of a WebSocket has to wait for besides its token; nil for nothing.
-  package func obstacle(now: UInt64) -> ClientLimit? {
+  package func blockingLimit(now: UInt64) -> ClientLimit? {
     if !turns.hasTokens(now: now) { return .commands }
     return inFlight >= RouterLimits.clientCommandsInFlight * factor ? .inFlight : nil
   }

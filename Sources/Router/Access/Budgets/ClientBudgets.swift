@@ -12,14 +12,14 @@ package final class ClientBudgets {
   var onTooMuchWaiting: (ClientID) -> Void = { _ in }
   /// How often each limit was reached.
   private(set) var limitsReached: [ClientLimit: Int] = [:]
-  /// Of all clients.
+  /// Bytes that wait, of all clients.
   private(set) var waitingByteCount = 0
   private(set) var audioByteCount = 0
   private var accounts: [ClientID: ClientAccount] = [:]
   /// Requests of each address.
   private var requests: [ClientID: TokenBucket] = [:]
   /// What was taken of connections of each address that have gone.
-  private var unasked: [ClientID: TokenBucket] = [:]
+  private var unsolicited: [ClientID: TokenBucket] = [:]
   /// How many times the usual requests of an address may come; what clients may have is in their grants.
   private let factor: Int
   private let eventLoop: any EventLoop
@@ -49,21 +49,21 @@ package final class ClientBudgets {
     let now = now()
     accounts = accounts.filter { !$0.value.isIdle(now: now) }
     requests = requests.filter { !$0.value.isFull(now: now) }
-    unasked = unasked.filter { !$0.value.isFull(now: now) }
+    unsolicited = unsolicited.filter { !$0.value.isFull(now: now) }
   }
 
   // MARK: Commands
 
   /// What another command of a WebSocket has to wait for besides its token; nil for nothing.
-  func obstacle(_ grant: Grant) -> ClientLimit? {
+  func blockingLimit(_ grant: Grant) -> ClientLimit? {
     let now = now()
-    return account(grant) { $0.obstacle(now: now) }
+    return account(grant) { $0.blockingLimit(now: now) }
   }
 
   /// Reserves a token for a WebSocket's next command.
   ///
   /// - Returns: when it may be carried out; nil where too many are reserved already.
-  func turnNanoseconds(for grant: Grant) -> UInt64? {
+  func turnTokenNanoseconds(for grant: Grant) -> UInt64? {
     let now = now()
     let seconds = account(grant) { $0.reserve(1, now: now) }
     return seconds > RouterLimits.requestWaitSeconds ? nil : now + UInt64(seconds * 1_000_000_000)
@@ -116,12 +116,12 @@ package final class ClientBudgets {
   /// Takes what has come of a connection that was not to be read.
   ///
   /// - Returns: whether there is room for it.
-  func takeUnasked(_ byteCount: Int, of address: ClientID) -> Bool {
+  func takeUnsolicited(_ byteCount: Int, of address: ClientID) -> Bool {
     let now = now()
-    if unasked[address] == nil, unasked.count >= RouterLimits.maximumClients { unasked = [:] }
-    let most = RouterLimits.addressUnaskedByteCount
+    if unsolicited[address] == nil, unsolicited.count >= RouterLimits.maximumClients { unsolicited = [:] }
+    let most = RouterLimits.addressUnsolicitedByteCount
     let rate = TokenBucket.Rate(burst: most, perSecond: Double(most))
-    let seconds = unasked[address, default: TokenBucket(rate, now: now)].reserve(
+    let seconds = unsolicited[address, default: TokenBucket(rate, now: now)].reserve(
       byteCount, longest: 0, now: now)
     return seconds <= 0
   }

@@ -19,7 +19,7 @@ package struct ConnectionBudget: Sendable {
   /// What its next command has to wait for; nil for nothing.
   ///
   /// - Parameter unreadByteCount: text that the client has not read.
-  package func obstacle(unreadByteCount: Int, now: UInt64) -> ClientLimit? {
+  package func blockingLimit(unreadByteCount: Int, now: UInt64) -> ClientLimit? {
     if !commands.hasTokens(now: now) { return .commands }
     if inFlight >= maximumInFlight { return .inFlight }
     return unreadByteCount > RouterLimits.unreadTextByteCount ? .unreadText : nil

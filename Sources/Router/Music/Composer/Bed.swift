@@ -4,7 +4,7 @@ extension Composer {
   /// What sounds while nothing happens: quiet, without an end, and of the tonic, fifth, second and fourth alone, so
   /// that a piece in any scale goes with it.
   ///
-  /// Every voice begins anew after a time of its own, to the sample, so that they do not come together again the same
+  /// Every voice repeats after a time of its own, to the sample, so that they do not come together again the same
   /// way within any time that somebody listens.
   package static func bed(repositoryID: SessionID, name: String, mapping: MusicMapping) -> Score {
     var bed = Bed(repositoryID, gains: mapping.gains)
@@ -95,7 +95,7 @@ private struct Bed {
     right == 0 ? left : divisor(right, left % right)
   }
 
-  /// - Returns: after how many samples the voice begins anew.
+  /// - Returns: after how many samples the voice repeats.
   private mutating func addVoice(
     _ instrument: Score.Instrument, seconds: ClosedRange<Int>, gain: Double, pan: Double, delay: Double
   ) -> Int {

@@ -53,9 +53,9 @@ package struct Motif: Codable, Sendable, Equatable {
     return varied
   }
 
-  /// Of the motif's notes, how many may be other than the repository's own.
+  /// How many of the motif's notes may differ from the repository's own.
   private static let maximumStrangers = 2
-  /// Of steps above the first note.
+  /// Steps above the first note.
   private static let range = -3...5
   /// Mostly by step.
   private static let moves = [1, 1, 1, 1, 2, 2, 3]

@@ -8,7 +8,7 @@ package struct PiecePlan: Sendable {
   package let key: Key
   /// Samples of a quarter (crotchet).
   package let beat: Int
-  /// Of one chord.
+  /// The length of one chord.
   package let chordTicks: Int
   /// The last is held while the piece dies away.
   package let chords: [Chord]

@@ -10,7 +10,7 @@ struct ReplayPlan {
   static let length = 62 * ScoreLimits.sampleRate
   /// Events fall on eighths.
   private static let slotTicks = 2
-  /// Of a bar's eight: the others are air.
+  /// Events in a bar of eight positions: the others are rests.
   static let maximumEventsPerBar = 6
 
   let key: Key
@@ -22,7 +22,7 @@ struct ReplayPlan {
   let ticks: [Int]
   /// Indices of those that sound.
   let chosen: [Int]
-  /// Of all events, those in each bar.
+  /// The number of events in each bar.
   let density: [Int]
   /// The melody's, which most of the events play.
   let instrument: Score.Instrument

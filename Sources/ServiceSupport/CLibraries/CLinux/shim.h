@@ -109,7 +109,7 @@ static inline int antiphon_open_read(const char *path) {
   return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }
 // fstat(2) by the call of that name. Glibc's may be newfstatat(2) instead, which takes any path, and which a decoder's
-// cage therefore refuses. The kernel's structure is the C library's where there are 64-bit numbers alone.
+// sandbox therefore refuses. The kernel's structure is the C library's where there are 64-bit numbers alone.
 static inline int antiphon_file_status(int fd, struct stat *status) {
   return (int)syscall(SYS_fstat, fd, status);
 }

@@ -58,7 +58,7 @@ export class Session extends Commands {
 
   /**
    * `url` is the Router's, `http(s)://host:port`. `token` is one, or a function that gives one or the promise of one: it
-   * is asked anew before each connection, so also when the Router says that one has expired.
+   * is asked again before each connection, so also when the Router says that one has expired.
    */
   constructor(url, sessionID, { token = null, patienceMs = PATIENCE_MS } = {}) {
     super();

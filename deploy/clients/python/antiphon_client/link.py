@@ -16,7 +16,7 @@ from .outstanding import COMMAND_LIMIT
 
 _log = logging.getLogger("antiphon_client")
 
-#: A token, or what gives one: asked anew before each connection, so also when the Router says that one has expired.
+#: A token, or what gives one: asked again before each connection, so also when the Router says that one has expired.
 Token = str | Callable[[], Awaitable[str]]
 
 #: Where commands go, on one connection.
