@@ -13,11 +13,11 @@ import WireProtocol
   @Test func `of the kind M3U has titles and relative addresses`() throws {
     let text =
       "\u{FEFF}#EXTM3U\r\n#EXTINF:-1,Miles Davis - So What\r\nsong.mp3\r\n\r\n# a comment\r\nhttp://other.example/x\r\n"
-    let expected = [
-      PlaylistFile.Entry(url: "https://radio.example/lists/song.mp3", title: "Miles Davis - So What"),
-      PlaylistFile.Entry(url: "http://other.example/x", title: nil),
-    ]
-    #expect(try Self.entries(text) == expected)
+    #expect(
+      try Self.entries(text).map(\.url) == [
+        "https://radio.example/lists/song.mp3", "http://other.example/x",
+      ])
+    #expect(try Self.entries(text).map(\.title) == ["Miles Davis - So What", nil])
   }
 
   @Test func `of the kind PLS is read in the order of its numbers`() throws {
@@ -35,7 +35,8 @@ import WireProtocol
       """
     let list = try PlaylistFile(Array(text.utf8), from: Self.web)
     #expect(list.title == "Mine")
-    #expect(list.entries == [.init(url: "https://a.example/?x=1&y=2", title: "Ann - A <b>")])
+    #expect(list.entries.map(\.url) == ["https://a.example/?x=1&y=2"])
+    #expect(list.entries.map(\.title) == ["Ann - A <b>"])
   }
 
   @Test func `below the media root lists files beside it and addresses`() throws {

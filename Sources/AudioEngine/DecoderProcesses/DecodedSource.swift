@@ -52,7 +52,7 @@ final class DecodedSource {
     isLaterPart = true
     permit.acquire()
     do throws(DecoderFailure) {
-      (call, _) = try Self.open(input, permit, pool, isApart: suspicion.isSuspect)
+      (call, _) = try Self.open(input, permit, pool, isDedicated: suspicion.isSuspect)
     } catch {
       try suspicion.note(error, at: 0)
       throw ErrorReport(.sourceCorrupt, "what follows a discontinuity cannot be opened", stage: .decode)

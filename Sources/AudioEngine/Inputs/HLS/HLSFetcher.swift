@@ -124,8 +124,10 @@ extension HTTPTransfer {
     var bytes: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: 16_384)
     while true {
-      let count = try buffer.withUnsafeMutableBytes { (buffer) throws(ErrorReport) in
-        try read(into: buffer, timeoutSeconds: timeoutSeconds, isCancelled: isCancelled)
+      let count = try buffer.withUnsafeMutableBufferPointer { (buffer) throws(ErrorReport) in
+        try read(
+          into: UnsafeMutableRawBufferPointer(buffer), timeoutSeconds: timeoutSeconds,
+          isCancelled: isCancelled)
       }
       guard count > 0 else { return bytes }
       guard bytes.count + count <= maximumByteCount else {

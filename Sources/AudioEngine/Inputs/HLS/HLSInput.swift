@@ -201,9 +201,9 @@ final class HLSInput: SegmentedInput {
       var buffer = [UInt8](repeating: 0, count: count)
       while bytes.count < count {
         let wanted = count - bytes.count
-        let received = try buffer.withUnsafeMutableBytes { (buffer) throws(ErrorReport) in
+        let received = try buffer.withUnsafeMutableBufferPointer { (buffer) throws(ErrorReport) in
           try transfer.read(
-            into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted]),
+            into: UnsafeMutableRawBufferPointer(UnsafeMutableBufferPointer(rebasing: buffer[..<wanted])),
             timeoutSeconds: access.timeoutSeconds, isCancelled: permit.isCancelled)
         }
         guard received > 0 else { return }
