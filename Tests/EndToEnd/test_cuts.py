@@ -1,5 +1,7 @@
 """Pause, resume, stop, seek, volume, ends and beginnings in the middle of the sound: none of them clicks."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ from analysis import level_db, tone_level_db
 from client import listen
 from inbox import assert_unbroken
 from media import FLAC, MP3_VBR, OGG_OPUS, Clip, Encoding, tone_clip
+from metrics import figure
 from opus import FRAME, decode
 from signals import AMPLITUDE, largest_step_of_tone, tone
 
@@ -14,6 +17,27 @@ PITCH = 220
 KINDS = {"passthrough": OGG_OPUS, "transcoded": MP3_VBR}
 #: What an encoder adds to the steepest slope of a tone.
 TOLERANCE = 1.15
+
+
+#: How often a test tries for a fade on a machine that is busy.
+TRIES = 5
+
+
+def with_fades_in_time(test):
+    """Where the machine was too busy for a fade, the engine cuts without it and counts that: tried again."""
+
+    @functools.wraps(test)
+    async def tried(antiphon, *given, **fixtures):
+        for _ in range(TRIES - 1):
+            before = await figure(antiphon.engine, "antiphon_engine_cuts_without_fade_total")
+            try:
+                return await test(antiphon, *given, **fixtures)
+            except AssertionError:
+                if await figure(antiphon.engine, "antiphon_engine_cuts_without_fade_total") == before:
+                    raise
+        return await test(antiphon, *given, **fixtures)
+
+    return tried
 
 
 def halves(encoding: Encoding) -> Clip:
@@ -43,6 +67,7 @@ def assert_fades_out(sound: np.ndarray, what: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@with_fades_in_time
 async def test_pause_resume_and_stop_fade(antiphon, media, new_session, kind):
     clip = tone_clip(PITCH, 20, KINDS[kind])
     media.path(clip)
@@ -66,6 +91,7 @@ async def test_pause_resume_and_stop_fade(antiphon, media, new_session, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@with_fades_in_time
 async def test_another_track_lets_the_old_one_fade(antiphon, media, new_session, kind):
     first, second = tone_clip(PITCH, 20, KINDS[kind]), tone_clip(523, 5, FLAC)
     media.make(first, second)
@@ -84,6 +110,7 @@ async def test_another_track_lets_the_old_one_fade(antiphon, media, new_session,
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@with_fades_in_time
 async def test_a_seek_fades_and_leaves_nothing_of_the_old_place(antiphon, media, new_session, kind):
     clip = halves(KINDS[kind])
     media.path(clip)
@@ -105,6 +132,7 @@ async def test_a_seek_fades_and_leaves_nothing_of_the_old_place(antiphon, media,
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@with_fades_in_time
 async def test_another_volume_has_no_step(antiphon, media, new_session, kind):
     clip = tone_clip(PITCH, 30, KINDS[kind])
     media.path(clip)
@@ -139,6 +167,7 @@ async def test_another_volume_has_no_step(antiphon, media, new_session, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@with_fades_in_time
 async def test_a_part_is_played_to_its_packet_and_fades(antiphon, media, new_session, kind):
     clip = tone_clip(PITCH, 20, KINDS[kind])
     media.path(clip)
@@ -155,6 +184,7 @@ async def test_a_part_is_played_to_its_packet_and_fades(antiphon, media, new_ses
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@with_fades_in_time
 async def test_a_part_goes_round_without_a_gap(antiphon, media, new_session, kind):
     clip = tone_clip(PITCH, 20, KINDS[kind])
     media.path(clip)

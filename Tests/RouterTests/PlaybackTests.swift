@@ -6,7 +6,7 @@ import WireProtocol
 private struct PlayedSession {
   var playback = Playback(id: try! SessionID("s"))
   var context = Playback.Context(
-    positionMilliseconds: 0, nowMilliseconds: 0, isEngineConnected: true, crashes: CrashBook(),
+    positionMilliseconds: 0, nowMilliseconds: 0, isEngineConnected: true, crashes: CrashTracker(),
     tags: PlayTags(prefix: "t"))
   /// What the engine was asked for, in order; the number is the request's ID.
   private(set) var sent: [EngineCommand.SessionAction] = []

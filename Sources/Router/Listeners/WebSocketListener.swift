@@ -66,6 +66,10 @@ final class WebSocketListener: ChannelInboundHandler, FrameOutletDelegate, Paced
   }
 
   private func enter() {
+    // The server has told those that it had, and waits for this one too.
+    guard !plane.isDraining else {
+      return close(.goingAway, ClosingMessage.reason, graceSeconds: RouterLimits.shutdownGraceSeconds)
+    }
     do {
       try plane.budgets.checkRoomForListener(request.grant)
       let session = try plane.store.add(self)

@@ -82,7 +82,7 @@ struct ModelRouter {
   /// one that the queue has left is not to be told from a new one.
   private(set) var namelessAddresses: Set<String> = []
   private(set) var everLooped = false
-  private var crashes = CrashBook()
+  private var crashes = CrashTracker()
   private var tags = PlayTags(prefix: "t0")
   private var startCount = 0
   private var requestCount = 0
