@@ -41,6 +41,16 @@ extension PacingRulesTests {
     #expect(router.takeLog().last == "a ended cleanup 200")
   }
 
+  @Test func `a session of a live source that is silent stays until it sounds again`() throws {
+    play(packets: 5_000, produced: 10)
+    simulated.producers[0].timeline.becomeLive()
+    try simulated.run(milliseconds: 120_000)
+    #expect(router.takeLog().suffix(2) == ["a buffering 200", "a stuck 200 for 10000"])
+    produce(20)
+    try simulated.run(milliseconds: 100)
+    #expect(router.takeLog().first?.hasPrefix("a playing 200") == true)
+  }
+
   @Test func `a session that was paused and plays again is not ended`() throws {
     play(packets: 3_000)
     try hear(1)

@@ -99,7 +99,7 @@ package final class Timeline: Production {
   private static let livePacketsBehind = 150
 
   /// Where a session begins that asks for a position.
-  func startIndex(atMilliseconds position: Int) -> Int {
+  package func startIndex(atMilliseconds position: Int) -> Int {
     guard isLive else { return max(0, packetIndex(atMilliseconds: position)) }
     return max(firstRetained.load(ordering: .relaxed), packetCount - Self.livePacketsBehind)
   }
@@ -222,7 +222,7 @@ extension Timeline {
 
   /// The timeline will not be kept in the cache: what every session has played is freed.
   package func markUncacheable() { uncacheable.store(true, ordering: .relaxed) }
-  var isUncacheable: Bool { uncacheable.load(ordering: .relaxed) }
+  package var isUncacheable: Bool { uncacheable.load(ordering: .relaxed) }
 }
 
 // MARK: - The pacer's side
@@ -275,7 +275,7 @@ extension Timeline {
     package mutating func skip() { _ = withNext { _ in } }
 
     /// What the source has said last of the packets up to this one, where that came after the entry `number`.
-    func metadata(after number: Int) -> TimelineMetadata.Entry? {
+    package func metadata(after number: Int) -> TimelineMetadata.Entry? {
       timeline.metadata.last(upTo: index, after: number)
     }
 

@@ -2,12 +2,12 @@ import Synchronization
 import WireProtocol
 
 /// What a live source has said that it plays, each entry from its packet on. Written by the producer, read by the pacer.
-final class TimelineMetadata: Sendable {
-  struct Entry {
+package final class TimelineMetadata: Sendable {
+  package struct Entry: Sendable {
     /// Counts up from 1.
-    var number: Int
-    var packetIndex: Int
-    var metadata: StreamMetadata
+    package var number: Int
+    package var packetIndex: Int
+    package var metadata: StreamMetadata
   }
 
   /// The last ones: a session is a few seconds behind its source.
