@@ -56,7 +56,8 @@ async def test_a_seek_lands_on_its_frame(antiphon, media, tmp_path, new_session,
             await listener.wait_packets(80, since=listener.index(await listener.wait_event("playing", since)))
             sound = sound_of(listener.packets(listener.index(await listener.wait_event("playing", since))))
             place = heard_at(sound, 40 * FRAME, SONG)
-            assert place.likeness > 0.85 and abs(place.milliseconds - start - 800) <= 20, (start, place)
+            # AAC begins with a frame of its encoder's delay, of which MPEG-TS says nothing.
+            assert place.likeness > 0.85 and -24 <= place.milliseconds - start - 800 <= 2, (start, place)
             # What comes before is not fetched.
             segments = [path for path in asked if not path.endswith(("m3u8", "mp4", "key"))]
             assert len(segments) <= 5 - start // 4_000, asked
@@ -122,7 +123,7 @@ HOSTILE = {
     "a file": (HEAD + "#EXTINF:4,\nfile:///etc/passwd\n" + END, "source_forbidden"),
     "concat": (HEAD + "#EXTINF:4,\nconcat:a|b\n" + END, "source_forbidden"),
     "data": (HEAD + "#EXTINF:4,\ndata:audio/mpeg;base64,AAAA\n" + END, "source_forbidden"),
-    "subfile": (HEAD + "#EXTINF:4,\nsubfile,,start,0,end,9,,:/etc/passwd\n" + END, "source_not_found"),
+    "subfile": (HEAD + "#EXTINF:4,\nsubfile,,start,0,end,9,,:/etc/passwd\n" + END, "source_forbidden"),
     "a private segment": (HEAD + "#EXTINF:4,\nhttp://127.0.0.2/a.ts\n" + END, "source_forbidden"),
     "the metadata service": (HEAD + "#EXTINF:4,\nhttp://169.254.169.254/latest/\n" + END, "source_forbidden"),
     "a private key": (
@@ -142,7 +143,8 @@ HOSTILE = {
         "source_forbidden",
     ),
     "itself": ("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nhostile.m3u8\n", "source_corrupt"),
-    "too many": (HEAD + "#EXTINF:4,\nindex0.ts\n" * 200_000 + END, "source_corrupt"),
+    "200,000 entries": (HEAD + "#EXTINF:4,\nindex0.ts\n" * 200_000 + END, "source_too_large"),
+    "short entries, too many": (HEAD + "#EXTINF:4,\na\n" * 60_000 + END, "source_corrupt"),
     "a negative duration": (HEAD + "#EXTINF:-4,\nindex0.ts\n" + END, "source_corrupt"),
     "no number": (HEAD + "#EXTINF:four,\nindex0.ts\n" + END, "source_corrupt"),
     "a wild range": (HEAD + "#EXT-X-BYTERANGE:99999999999999999999@1\n#EXTINF:4,\nindex0.ts\n" + END, "source_corrupt"),
