@@ -1,7 +1,10 @@
 """Radio: real Icecast stations, which never end, say what they play, go away and come back."""
 
 import asyncio
+import contextlib
+import itertools
 import re
+import time
 from urllib.parse import quote
 
 import aiohttp
@@ -21,6 +24,7 @@ from web_server import WebServer
 #: Longer than any test listens.
 LOW, HIGH = tone_clip(440, 20, FLAC), tone_clip(880, 20, FLAC)
 SONG = tone_clip(620, 3, MP3_CBR)
+ROUND = tone_clip(620, 20, MP3_CBR)
 
 
 @pytest.fixture(scope="module")
@@ -243,3 +247,79 @@ async def test_a_playlist_is_its_first_station_that_answers(antiphon, icecast, m
             await hear(listener, 620, "the first of a list")
             refused = await listener.ask("play", url="media:itself.m3u")
             assert refused["code"] == "source_not_audio", refused
+
+
+#: What `station` sends in a second, and at once at first.
+RATE_BYTES, BURST_BYTES = 24_000, 72_000
+
+
+@contextlib.asynccontextmanager
+async def station(sound: bytes, interval: int, block, status: str = "ICY 200 OK"):
+    """A server that says `status`, and `block(number)` after each interval of its sound; the address."""
+
+    writers = []
+
+    async def serve(_reader, writer) -> None:
+        writers.append(writer)
+        fields = ("Content-Type: audio/mpeg", "icy-name: Old FM", "icy-br: 192", f"icy-metaint: {interval}")
+        writer.write("\r\n".join([status, *fields, "", ""]).encode())
+        begun, sent = time.monotonic(), 0
+        with contextlib.suppress(ConnectionError):
+            for number in itertools.count():
+                place = sent % len(sound)
+                writer.write((sound + sound)[place : place + interval] + block(number))
+                sent += interval
+                await writer.drain()
+                ahead = (sent - BURST_BYTES) / RATE_BYTES - (time.monotonic() - begun)
+                if ahead > 0.05:
+                    await asyncio.sleep(ahead)
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+        for writer in writers:
+            writer.close()
+
+
+def said(title: str) -> bytes:
+    text = f"StreamTitle='{title}';".encode()
+    count = (len(text) + 15) // 16
+    return bytes([count]) + text.ljust(count * 16, b"\0")
+
+
+@pytest.fixture(scope="module")
+def round_sound(media) -> bytes:
+    """Whole frames of MP3, which go round without a step."""
+    data = media.path(ROUND).read_bytes()
+    return data[data.index(b"\xff\xfb") :]
+
+
+async def test_an_old_server_is_understood(antiphon, round_sound, new_session):
+    serving = station(round_sound, 8_192, lambda number: said("Ann - One") if number % 4 == 0 else b"\0")
+    async with serving as url, listen(antiphon.router.url, new_session()) as listener:
+        ready = await listener.play(url)
+        assert (ready["live"], ready["station"], ready["bitrate"]) == (True, "Old FM", 192), ready
+        assert (await listener.wait_event("metadata"))["title"] == "One"
+        await hear(listener, 620, "an old server")
+        await listener.command("stop")
+
+
+async def test_a_server_that_promises_metadata_and_sends_none(antiphon, round_sound, new_session):
+    serving = station(round_sound, 8_192, lambda _: b"")
+    async with serving as url, listen(antiphon.router.url, new_session()) as listener:
+        await listener.play(url)
+        await listener.wait_packets(200)
+        assert not listener.events("metadata") and not listener.events("error")
+        sound = sound_of(listener.packets())[RATE:]
+        assert abs(dominant_frequency(sound) - 620) < 3
+        await listener.command("stop")
+
+
+async def test_a_station_that_says_another_title_every_moment(antiphon, round_sound, new_session, bystander):
+    serving = station(round_sound, 256, lambda number: said(f"Ann - {number}"))
+    async with serving as url, listen(antiphon.router.url, new_session()) as listener:
+        await listener.play(url)
+        since = listener.mark()
+        await listener.wait_packets(250, since=since)
+        assert 1 <= len(listener.events("metadata", since)) <= 7, listener.events("metadata", since)
+        await listener.command("stop")

@@ -4,7 +4,8 @@ import WireProtocol
 /// What an Internet radio station says of itself in its response's head (`icy-name` and its like, which Icecast and
 /// SHOUTcast send).
 struct Station: Sendable, Equatable {
-  private static let maximumMetadataInterval = 1 << 24
+  /// A read for each: shorter intervals would cost more than the sound.
+  private static let metadataIntervalRange = 256...1 << 24
   private static let bitrateRange = 1...10_000
 
   var name: String?
@@ -24,6 +25,6 @@ struct Station: Sendable, Equatable {
     bitrateKilobits = headers.first(name: "icy-br")
       .flatMap { Int($0.prefix { $0.isNumber }) }.flatMap { Self.bitrateRange.contains($0) ? $0 : nil }
     metadataInterval = headers.first(name: "icy-metaint").flatMap { Int($0) }
-      .flatMap { (1...Self.maximumMetadataInterval).contains($0) ? $0 : nil }
+      .flatMap { Self.metadataIntervalRange.contains($0) ? $0 : nil }
   }
 }

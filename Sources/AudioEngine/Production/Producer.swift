@@ -239,7 +239,7 @@ package struct Producer: Sendable {
 
   /// Waits while the timeline is far enough ahead and the cache has no room for more.
   private func restWhileAhead(_ timeline: Timeline, _ permit: HeldPermit) {
-    while !timeline.isCancelled, !hasRoom(timeline) {
+    while !timeline.isCancelled, timeline.isLive || !hasRoom(timeline) {
       // It will not be kept, so the pacer frees what has been played, also of a source that never gets far
       // ahead.
       timeline.markUncacheable()

@@ -22,8 +22,8 @@ struct OpenedSource {
 /// Opens a track's source: a file, a direct link, or a page with the help of yt-dlp, which is asked only
 /// where the address gives no audio itself.
 package struct SourceOpener: Sendable {
-  private static let maximumPlaylistDepth = 3
-  private static let maximumTriedEntries = 8
+  /// Entries of a playlist that are tried, and of those in it: each may have its server's time limits for itself.
+  private static let triedEntries = [8, 2, 1]
 
   let mediaRoot: MediaRoot?
   let web: WebAccess
@@ -118,13 +118,13 @@ package struct SourceOpener: Sendable {
   private func open(
     _ playlist: PlaylistFile, _ permit: HeldPermit, depth: Int
   ) throws(ErrorReport) -> OpenedSource {
-    guard depth < Self.maximumPlaylistDepth else {
+    guard depth < Self.triedEntries.count else {
       throw ErrorReport(
-        .sourceNotAudio, "playlists lead to playlists, over \(Self.maximumPlaylistDepth) times",
-        stage: .resolve)
+        .sourceNotAudio, "playlists lead to playlists, over \(Self.triedEntries.count) times", stage: .resolve
+      )
     }
     var failure: ErrorReport?
-    for entry in playlist.entries.prefix(Self.maximumTriedEntries) {
+    for entry in playlist.entries.prefix(Self.triedEntries[depth]) {
       do throws(ErrorReport) {
         var opened = try open(MediaSource(entry.url), permit, depth: depth + 1)
         opened.listedTitle = entry.title ?? playlist.title

@@ -38,6 +38,7 @@ final class Session {
   var isStuckAnnounced = false
   /// The last entry of the timeline's metadata that was told.
   var metadataNumber = 0
+  var nextMetadataIndex = 0
 
   init(_ play: NewPlay, now: UInt64) {
     id = play.id
@@ -82,7 +83,7 @@ final class Session {
       lease.timeline, index: max(0, lease.timeline.packetIndex(atMilliseconds: positionMilliseconds)))
     let playing = track
     track = lease.timeline.track ?? track
-    metadataNumber = 0
+    (metadataNumber, nextMetadataIndex) = (0, 0)
     if lease.timeline.isLive, let playing { track?.metadata = playing.metadata }
     history.moved(to: lease.timeline.journal)
   }

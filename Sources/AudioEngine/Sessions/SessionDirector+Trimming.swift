@@ -24,7 +24,8 @@ extension SessionDirector {
   func trim() {
     var needs = Needs()
     for session in sessions.values {
-      if !session.isPausedLive { needs.add(session.place) }
+      if session.pausedSinceNanoseconds != nil { session.joinLiveSource() }
+      needs.add(session.place)
       if let place = session.pendingPlace { needs.add(place) }
       if let place = session.transitionPlace { needs.add(place) }
     }
@@ -50,9 +51,6 @@ extension SessionDirector {
 extension Session {
   /// A packet of a timeline.
   typealias Place = (timeline: Timeline, index: Int)
-
-  /// It continues where its source is by then.
-  fileprivate var isPausedLive: Bool { cursor.timeline.isLive && pausedSinceNanoseconds != nil }
 
   fileprivate var place: Place { (cursor.timeline, cursor.index) }
 

@@ -5,6 +5,8 @@ import WireProtocol
 ///
 /// A step allocates nothing while no session changes its state.
 package final class SessionDirector {
+  /// However often a source says another title: a second.
+  private static let packetsBetweenMetadata = 50
   private static let stuckNanoseconds: UInt64 = 10_000_000_000
   private static let housekeepingIntervalNanoseconds: UInt64 = 1_000_000_000
 
@@ -127,8 +129,11 @@ package final class SessionDirector {
       endUnderrun(session, now: now)
       emit(.playing(anchor(session)), session.id)
     }
-    if let entry = session.cursor.metadata(after: session.metadataNumber) {
+    if session.cursor.index >= session.nextMetadataIndex,
+      let entry = session.cursor.metadata(after: session.metadataNumber)
+    {
       session.metadataNumber = entry.number
+      session.nextMetadataIndex = session.cursor.index + Self.packetsBetweenMetadata
       session.track?.metadata = entry.metadata
       emit(.metadata(entry.metadata), session.id)
     }

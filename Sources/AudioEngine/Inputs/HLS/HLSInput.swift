@@ -11,7 +11,7 @@ final class HLSInput: SegmentedInput {
   private static let maximumNesting = 2
   /// How often in a row a live playlist may fail before the source is opened anew.
   private static let maximumReloadFailures = 5
-  private static let shortestReloadSeconds = 0.5
+  private static let shortestReloadSeconds = 1.0
   private static let waitSliceMilliseconds: UInt32 = 50
   private static let maximumTagByteCount = 1 << 20
 

@@ -12,8 +12,8 @@ package enum HLSPlaylist: Equatable {
   case media(HLSMediaPlaylist)
 
   /// More of a playlist is not read, and one with more lines is refused.
-  package static let maximumByteCount = 4 << 20
-  package static let maximumLineCount = 50_000
+  package static let maximumByteCount = 1 << 20
+  package static let maximumLineCount = 20_000
 
   /// - Parameters:
   ///   - text: of the playlist.
