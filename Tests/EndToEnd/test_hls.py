@@ -7,15 +7,19 @@ import pytest
 import hls
 from analysis import assert_unbroken_tone, dominant_frequency, heard_at
 from client import listen, request
+from extraction import COLD_SECONDS
 from inbox import assert_unbroken
 from media import FLAC, glides_clip, tone_clip
 from opus import FRAME, RATE, decode
 from processes import Antiphon
 from signals import AMPLITUDE, Glides
 
-TONE = tone_clip(440, 20, FLAC)
+TONE, HIGH = tone_clip(440, 20, FLAC), tone_clip(880, 20, FLAC)
 SONG = Glides(20, seed=5)
 GLIDES = glides_clip("hls-glides", SONG, FLAC)
+
+HEAD = "#EXTM3U\n#EXT-X-TARGETDURATION:4\n"
+END = "#EXT-X-ENDLIST\n"
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +67,46 @@ async def test_a_seek_lands_on_its_frame(antiphon, media, tmp_path, new_session,
             assert len(segments) <= 5 - start // 4_000, asked
 
 
+async def test_what_follows_a_discontinuity_is_another_stream(antiphon, media, tmp_path, new_session):
+    """Another codec, another tone, and timestamps that begin again; a gap and a missing segment between are left out."""
+    for name, clip, kind in (("a", TONE, "ts"), ("b", HIGH, "mp3")):
+        hls.make(tmp_path / name, media.path(clip), kind)
+    parts = [[f"#EXTINF:4,\n{name}/index{number}.ts\n" for number in range(2)] for name in "ab"]
+    gap = "#EXT-X-GAP\n#EXTINF:4,\nnone.ts\n"
+    text = HEAD + "".join([*parts[0], gap, "#EXT-X-DISCONTINUITY\n", *parts[1]]) + END
+    (tmp_path / "index.m3u8").write_text(text)
+    async with hls.site(tmp_path) as (url, _), listen(antiphon.router.url, new_session()) as listener:
+        await listener.play(f"{url}/index.m3u8")
+        await listener.wait_event("ended", seconds=40)
+        packets = listener.packets()
+        assert_unbroken(packets, "across the discontinuity")
+        assert abs(len(packets) - 800) <= 10, f"{len(packets)} packets of 2 x 8 s"
+        sound = sound_of(packets)
+        for frequency, begin in ((440, 1), (880, 9)):
+            heard = dominant_frequency(sound[begin * RATE : (begin + 6) * RATE])
+            assert abs(heard - frequency) < 3, f"{heard} Hz from {begin} s on"
+
+
+async def test_a_page_that_has_nothing_but_segments(antiphon, media, tmp_path, new_session):
+    """yt-dlp finds the playlist behind it."""
+    hls.make(tmp_path, media.path(TONE), "ts")
+    (tmp_path / "page.html").write_text(
+        '<!doctype html><title>Show</title><video><source src="index.m3u8" type="application/x-mpegURL"></video>'
+    )
+    async with hls.site(tmp_path) as (url, _), listen(antiphon.router.url, new_session()) as listener:
+        asked = await listener.send("play", url=f"{url}/page.html")
+        answer = await listener.wait(
+            lambda: next((event for event in listener.events() if event.get("request_id") == asked), None),
+            "an answer to play",
+            COLD_SECONDS,
+        )
+        assert answer["type"] == "ready" and answer["title"] == "Show", answer
+        since = listener.mark()
+        await listener.wait_packets(100, since=since)
+        assert abs(dominant_frequency(sound_of(listener.packets(since))[RATE // 5 :]) - 440) < 3
+        await listener.command("stop")
+
+
 async def test_the_best_sound_is_chosen(antiphon, media, tmp_path, new_session):
     for name in ("low", "high", "video"):
         hls.make(tmp_path / name, media.path(TONE), "ts")
@@ -92,7 +136,6 @@ async def test_a_live_stream_is_joined_near_its_end_and_followed(antiphon, media
 
 
 async def test_a_live_stream_that_begins_anew_is_heard_again(antiphon, media, tmp_path, new_session):
-    other = tone_clip(880, 20, FLAC)
     async with hls.site(tmp_path) as (url, _), listen(antiphon.router.url, new_session()) as listener:
         with hls.broadcast(tmp_path, media.path(TONE)):
             await wait_for(tmp_path / "index.m3u8", segments=4)
@@ -102,7 +145,7 @@ async def test_a_live_stream_that_begins_anew_is_heard_again(antiphon, media, tm
         await listener.wait_event("buffering", since)
         (tmp_path / "index.m3u8").unlink()
         since = listener.mark()
-        with hls.broadcast(tmp_path, media.path(other)):
+        with hls.broadcast(tmp_path, media.path(HIGH)):
             await listener.wait_event("playing", since)
             since = listener.mark()
             await listener.wait_packets(100, since=since)
@@ -116,8 +159,6 @@ async def wait_for(playlist, segments: int) -> None:
             await asyncio.sleep(0.1)
 
 
-HEAD = "#EXTM3U\n#EXT-X-TARGETDURATION:4\n"
-END = "#EXT-X-ENDLIST\n"
 #: A playlist each, and the code of the error that it comes to; `{url}` is the server that may be reached.
 HOSTILE = {
     "a file": (HEAD + "#EXTINF:4,\nfile:///etc/passwd\n" + END, "source_forbidden"),
