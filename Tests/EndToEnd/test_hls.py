@@ -68,8 +68,8 @@ async def test_a_seek_lands_on_its_frame(antiphon, media, tmp_path, new_session,
 
 
 async def test_what_follows_a_discontinuity_is_another_stream(antiphon, media, tmp_path, new_session):
-    """Another codec, another tone, and timestamps that begin again; a gap and a missing segment between are left out."""
-    for name, clip, kind in (("a", TONE, "ts"), ("b", HIGH, "mp3")):
+    """Another codec, another tone, timestamps that begin again; a gap between the two is left out."""
+    for name, clip, kind in [("a", TONE, "ts"), ("b", HIGH, "mp3")]:
         hls.make(tmp_path / name, media.path(clip), kind)
     parts = [[f"#EXTINF:4,\n{name}/index{number}.ts\n" for number in range(2)] for name in "ab"]
     gap = "#EXT-X-GAP\n#EXTINF:4,\nnone.ts\n"
