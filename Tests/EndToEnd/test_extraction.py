@@ -161,10 +161,10 @@ async def test_what_is_no_audio_is_named(antiphon, site, forbidden_site, new_ses
             "extraction_failed",
             "500",
         ),
-        "is a list of segments": (
+        "is a list of no segments": (
             lambda asked: asked.answer(200, b"#EXTM3U\n#EXT-X-ENDLIST\n", "application/vnd.apple.mpegurl"),
-            "source_not_audio",
-            "yt-dlp",
+            "source_empty",
+            "HLS",
         ),
     }
     for number, (what, (page, code, words)) in enumerate(bad.items()):

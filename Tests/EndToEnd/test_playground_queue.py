@@ -260,9 +260,8 @@ async def test_a_long_queue_has_pages(desk):
     await desk.tab.button("Later").click()
     await expect(page.locator("#queue .row-name").first).to_have_text("Antiphon 96")
     await desk.tab.button("Move Antiphon 97").press("ArrowUp")
-    await expect(page.locator("#queue .row-name").first).to_have_text("Antiphon 97")
-    titles = [entry["title"] for entry in (await desk.server_queue(100))["tracks"]]
-    assert titles[:2] == ["Antiphon 97", "Antiphon 96"], titles[:3]
+    for place, number in enumerate((97, 96)):
+        await expect(page.locator("#queue .row-name").nth(place)).to_have_text(f"Antiphon {number}")
     # Before the page is another: there it goes.
     await desk.tab.button("Move Antiphon 97").press("ArrowUp")
     await expect(page.locator("#queue .row-name").first).to_have_text("Antiphon 95")

@@ -136,11 +136,14 @@ async def test_a_server_that_is_killed_and_started_again_is_heard_again(antiphon
         assert not listener.events("ended", begun)
 
 
-async def test_the_page_shows_a_station_as_one(antiphon, icecast, media, browser):
+async def test_the_page_shows_a_station_as_one(antiphon, icecast, media, browser, new_session):
     icecast.feed("live", media.path(LOW))
     router = antiphon.router.url
+    async with listen(router, new_session()) as another:
+        await play(another, f"{icecast.url}/live")
+        await another.command("stop")
     async with tab_in(browser, router) as tab, listen(router, await tab.session()) as listener:
-        await play(listener, f"{icecast.url}/live")
+        await listener.play(f"{icecast.url}/live")
         await icecast.announce("live", "Miles Davis - So What")
         await expect(tab.page.locator("#title")).to_have_text("So What")
         await expect(tab.page.locator("#byline")).to_have_text("Miles Davis · Test FM · Tones")

@@ -60,7 +60,8 @@ final class HLSInput: SegmentedInput {
     (firstNumber, originMilliseconds) = Self.start(in: playlist, atMilliseconds: startMilliseconds)
     nextNumber = firstNumber
     guard !playlist.segments.isEmpty || isLive else {
-      throw ErrorReport(.sourceEmpty, "the HLS playlist lists no segment", stage: .probe)
+      throw ErrorReport(
+        .sourceEmpty, "the HLS playlist lists no segment", hint: HLSPlaylist.hint, stage: .probe)
     }
   }
 

@@ -36,8 +36,10 @@ package enum HLSPlaylist: Equatable {
     }
   }
 
+  static let hint = "check the playlist's address, or tell who serves it"
+
   static func broken(_ what: String) -> ErrorReport {
-    ErrorReport(.sourceCorrupt, "the HLS playlist cannot be read: \(what)", stage: .probe)
+    ErrorReport(.sourceCorrupt, "the HLS playlist cannot be read: \(what)", hint: hint, stage: .probe)
   }
 
   /// - Throws: `source_forbidden` for what is neither http nor https: no playlist leads out of the web.
@@ -46,7 +48,8 @@ package enum HLSPlaylist: Equatable {
       case .web(let checked)? = try? MediaSource(address)
     else {
       throw ErrorReport(
-        .sourceForbidden, "the HLS playlist names an address that is none of the web", stage: .resolve)
+        .sourceForbidden, "the HLS playlist names an address that is none of the web", hint: hint,
+        stage: .resolve)
     }
     return checked
   }
