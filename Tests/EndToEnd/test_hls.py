@@ -17,6 +17,8 @@ from signals import AMPLITUDE, Glides
 TONE, HIGH = tone_clip(440, 20, FLAC), tone_clip(880, 20, FLAC)
 SONG = Glides(20, seed=5)
 GLIDES = glides_clip("hls-glides", SONG, FLAC)
+#: Of 4 s, to the end of an AAC frame.
+SEGMENT_MILLISECONDS = 4_020
 
 HEAD = "#EXTM3U\n#EXT-X-TARGETDURATION:4\n"
 END = "#EXT-X-ENDLIST\n"
@@ -65,7 +67,7 @@ async def test_a_seek_lands_on_its_frame(antiphon, media, tmp_path, new_session,
             assert place.likeness > 0.85 and -24 <= place.milliseconds - start - 800 <= 2, (start, place)
             # What comes before is not fetched.
             segments = [path for path in asked if not path.endswith(("m3u8", "mp4", "key"))]
-            assert len(segments) <= 6 - start // 4_000, asked
+            assert len(segments) <= 6 - start // SEGMENT_MILLISECONDS, asked
 
 
 async def test_what_follows_a_discontinuity_is_another_stream(antiphon, media, tmp_path, new_session):
@@ -101,7 +103,7 @@ async def test_a_page_that_has_nothing_but_segments(antiphon, media, tmp_path, n
             "an answer to play",
             COLD_SECONDS,
         )
-        assert answer["type"] == "ready" and answer["title"] == "Show", answer
+        assert answer["type"] == "ready" and answer["title"].startswith("Show"), answer
         since = listener.mark()
         await listener.wait_packets(100, since=since)
         assert abs(dominant_frequency(sound_of(listener.packets(since))[RATE // 5 :]) - 440) < 3
