@@ -41,4 +41,17 @@ import WireProtocol
     #expect(cursor.metadata(after: 1)?.metadata == second)
     #expect(cursor.metadata(after: 0)?.metadata == second)
   }
+
+  @Test func `keeps what is heard next however many titles come`() {
+    var writer = Timeline.Writer(timeline)
+    let packet: [UInt8] = [0xFC, 1, 2]
+    for number in 0..<1_000 {
+      timeline.note(StreamMetadata(title: "\(number)", artist: nil))
+      packet.withUnsafeBytes { writer.append($0) }
+    }
+    var cursor = Timeline.Cursor(timeline, index: 850)
+    #expect(cursor.metadata(after: 0)?.metadata.title == "899")
+    cursor.move(to: 900)
+    #expect(cursor.metadata(after: 900)?.metadata.title == "949")
+  }
 }

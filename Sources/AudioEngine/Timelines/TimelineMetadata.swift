@@ -12,6 +12,7 @@ package final class TimelineMetadata: Sendable {
 
   /// The last ones: a session is a few seconds behind its source.
   private static let maximumCount = 64
+  private static let packetsApart = 50
 
   private let entries = Mutex<[Entry]>([])
   private let count = Atomic<Int>(0)
@@ -19,10 +20,16 @@ package final class TimelineMetadata: Sendable {
   func append(_ metadata: StreamMetadata, at packetIndex: Int) {
     entries.withLock { entries in
       guard entries.last?.metadata != metadata else { return }
-      let number = (entries.last?.number ?? 0) + 1
-      entries.append(Entry(number: number, packetIndex: packetIndex, metadata: metadata))
+      var entry = Entry(
+        number: (entries.last?.number ?? 0) + 1, packetIndex: packetIndex, metadata: metadata)
+      // Of those that come one upon the other, the last holds: else a flood of them would push out what is heard next.
+      if let last = entries.last, packetIndex < last.packetIndex + Self.packetsApart {
+        entry.packetIndex = last.packetIndex
+        entries.removeLast()
+      }
+      entries.append(entry)
       if entries.count > Self.maximumCount { entries.removeFirst() }
-      count.store(number, ordering: .releasing)
+      count.store(entry.number, ordering: .releasing)
     }
   }
 
