@@ -6,6 +6,7 @@ import WireProtocol
 @Suite struct PacingRulesTests {
   let simulated = SimulatedSessions()
   let router: ModelRouter
+  // Valid names.
   let a = try! SessionID("a")
   let b = try! SessionID("b")
 

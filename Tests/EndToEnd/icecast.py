@@ -92,7 +92,7 @@ class Icecast:
         feeder.wait()
 
     async def announce(self, mount: str, title: str) -> None:
-        """What plays now, as whoever feeds the mount says."""
+        """What plays now, as the mount's source client says."""
         await self._ask(f"metadata?mount=/{mount}&mode=updinfo&charset=UTF-8&song={quote(title)}")
 
     async def listeners(self, mount: str) -> int:

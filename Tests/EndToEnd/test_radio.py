@@ -262,8 +262,9 @@ async def station(sound: bytes, interval: int, block, status: str = "ICY 200 OK"
 
     writers = []
 
-    async def serve(_reader, writer) -> None:
+    async def serve(reader, writer) -> None:
         writers.append(writer)
+        await reader.readuntil(b"\r\n\r\n")
         fields = ("Content-Type: audio/mpeg", "icy-name: Old FM", "icy-br: 192", f"icy-metaint: {interval}")
         writer.write("\r\n".join([status, *fields, "", ""]).encode())
         begun, sent = time.monotonic(), 0

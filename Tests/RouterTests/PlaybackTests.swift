@@ -4,6 +4,7 @@ import WireProtocol
 
 /// One session's playback with an engine that does what the test says. What is written is on disk at once.
 private struct PlayedSession {
+  // A valid name.
   var playback = Playback(id: try! SessionID("s"))
   var context = Playback.Context(
     positionMilliseconds: 0, nowMilliseconds: 0, isEngineConnected: true, crashes: CrashTracker(),

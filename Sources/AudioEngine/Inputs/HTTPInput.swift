@@ -1,4 +1,3 @@
-import Glibc
 import NIOHTTP1
 import ServiceSupport
 import WireProtocol
@@ -20,8 +19,6 @@ final class HTTPInput: MediaInput {
   private static let openingTimeouts = 3
   /// Shorter waits for the rate limit are put together to longer ones.
   private static let shortestDelayNanoseconds: UInt64 = 10_000_000
-  /// How often a waiting worker looks whether it is still wanted.
-  private static let waitSliceNanoseconds: UInt64 = 50_000_000
   private static let skipBufferByteCount = 32_768
 
   private let access: WebAccess
@@ -260,11 +257,10 @@ final class HTTPInput: MediaInput {
 
   /// Waits without a permit, for as long as somebody wants the source.
   private func wait(nanoseconds: UInt64) throws(HTTPFailure) {
-    permit.pause()
-    let end = MonotonicClock.nowNanoseconds + nanoseconds
-    while case let now = MonotonicClock.nowNanoseconds, now < end {
-      guard !permit.isCancelled() else { throw HTTPFailure(.superseded) }
-      usleep(UInt32(min(end - now, Self.waitSliceNanoseconds) / 1_000))
+    do throws(ErrorReport) {
+      try permit.wait(untilNanoseconds: MonotonicClock.nowNanoseconds + nanoseconds)
+    } catch {
+      throw HTTPFailure(error)
     }
   }
 

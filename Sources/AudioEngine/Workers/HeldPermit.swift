@@ -1,8 +1,12 @@
+import Glibc
 import ServiceSupport
 import WireProtocol
 
 /// A worker's use of the CPU permits, and of its slot: both are held while it produces, and given up while it waits.
 final class HeldPermit {
+  /// How often a waiting worker looks whether it is still wanted.
+  private static let waitSliceNanoseconds: UInt64 = 50_000_000
+
   private let permits: CPUPermits
   private let production: any Production
   private let slot: WorkerSlot
@@ -54,7 +58,7 @@ final class HeldPermit {
     permits.release(by: production)
   }
 
-  /// Ends a time slice: gives permit and slot to whoever waits for either. Call `acquire` next.
+  /// Ends a time slice: gives permit and slot to a worker that waits for them. Call `acquire` next.
   func endTimeSlice() {
     release()
     slot.yieldIfWanted()
@@ -75,6 +79,17 @@ final class HeldPermit {
     isPaused = isPaused || heldNanoseconds != nil
     release()
     slot.release()
+  }
+
+  /// Blocks the calling worker until a time of `MonotonicClock`, without a permit.
+  ///
+  /// - Throws: `superseded` where the production is wanted no more.
+  func wait(untilNanoseconds end: UInt64) throws(ErrorReport) {
+    pause()
+    while case let now = MonotonicClock.nowNanoseconds, now < end {
+      guard !isCancelled() else { throw .superseded }
+      usleep(UInt32(min(end - now, Self.waitSliceNanoseconds) / 1_000))
+    }
   }
 
   func unpause() {

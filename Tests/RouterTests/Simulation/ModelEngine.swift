@@ -88,12 +88,12 @@ struct ModelEngine {
 
   // MARK: Commands
 
-  mutating func take(_ action: EngineCommand.SessionAction, _ requestID: String?, refusal: ErrorCode?) {
+  mutating func take(_ action: EngineCommand.SessionAction, _ requestID: String?, error: ErrorCode?) {
     switch action {
     case .play(let request):
-      if let refusal {
-        if refusal == .invalidSource { overAddresses.insert(request.url) }
-        return refuse(refusal, requestID)
+      if let error {
+        if error == .invalidSource { overAddresses.insert(request.url) }
+        return refuse(error, requestID)
       }
       end(.replaced)
       dropNext()

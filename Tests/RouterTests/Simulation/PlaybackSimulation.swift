@@ -135,9 +135,9 @@ struct PlaybackSimulation {
     guard !router.outbox.isEmpty else { return }
     let (action, requestID) = router.outbox.removeFirst()
     let codes: [ErrorCode?] = [.overloaded, .tooManySessions, .invalidSource]
-    let refusal = generator.oneIn(8) ? codes.randomElement(using: &generator)! : nil
-    note("to engine: \(action)\(refusal.map { ", refused: \($0)" } ?? "")")
-    engine.take(action, requestID, refusal: refusal)
+    let error = generator.oneIn(8) ? codes.randomElement(using: &generator)! : nil
+    note("to engine: \(action)\(error.map { ", refused: \($0)" } ?? "")")
+    engine.take(action, requestID, error: error)
   }
 
   private mutating func deliverToRouter() {
@@ -272,7 +272,7 @@ struct PlaybackSimulation {
       while !router.outbox.isEmpty {
         let (action, requestID) = router.outbox.removeFirst()
         note("to engine: \(action)")
-        engine.take(action, requestID, refusal: nil)
+        engine.take(action, requestID, error: nil)
       }
       note("open")
       engine.open(failure: nil)

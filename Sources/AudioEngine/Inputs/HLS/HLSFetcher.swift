@@ -31,10 +31,9 @@ final class HLSFetcher {
 
   /// A playlist, and the address where it was in the end.
   func playlist(_ url: String) throws(ErrorReport) -> (HLSPlaylist, url: String) {
-    var (bytes, address) = try fetch(
+    let (bytes, address) = try fetch(
       HLSMediaPlaylist.Part(url: url), maximumByteCount: HLSPlaylist.maximumByteCount)
     let text = bytes.withUnsafeBytes { TagText.decoded($0, isCut: false) }
-    bytes = []
     return (try HLSPlaylist(text, url: address), address)
   }
 

@@ -1,4 +1,3 @@
-import Glibc
 import ServiceSupport
 import WireProtocol
 
@@ -12,7 +11,6 @@ final class HLSInput: SegmentedInput {
   /// How often in a row a live playlist may fail before the source is opened anew.
   private static let maximumReloadFailures = 5
   private static let shortestReloadSeconds = 1.0
-  private static let waitSliceMilliseconds: UInt32 = 50
   private static let maximumTagByteCount = 1 << 20
 
   private let access: WebAccess
@@ -97,7 +95,8 @@ final class HLSInput: SegmentedInput {
         seconds += segment.seconds
         return seconds >= behind
       }
-      return (segments[safe: first ?? 0]?.number ?? 0, 0)
+      let segment = first.map { segments[$0] } ?? segments.first
+      return (segment?.number ?? 0, 0)
     }
     var seconds = 0.0
     for segment in segments {
@@ -139,17 +138,21 @@ final class HLSInput: SegmentedInput {
   /// Goes on with what follows a discontinuity, which is a stream of its own.
   func beginNextPart() {
     hasNextPart = false
-    hasDelivered = false
-    map = nil
+    forgetDelivered()
   }
 
   /// From its beginning again; a live stream goes on with its next segment.
   func seek(to offset: Int64) throws(ErrorReport) {
     current?.transfer?.close()
     current = nil
+    forgetDelivered()
+    if !isLive { nextNumber = firstNumber }
+  }
+
+  /// What reads next begins anew, and needs the map again.
+  private func forgetDelivered() {
     hasDelivered = false
     map = nil
-    if !isLive { nextNumber = firstNumber }
   }
 
   private func readCurrent(into destination: UnsafeMutableRawBufferPointer) throws(ErrorReport) -> Int {
@@ -233,7 +236,7 @@ final class HLSInput: SegmentedInput {
     while true {
       if let next = playlist.segments.first(where: { $0.number >= nextNumber && !$0.isGap }) { return next }
       guard !playlist.isEnded else { return nil }
-      try waitForReload(hasFailed: failures > 0)
+      try waitForReload()
       do throws(ErrorReport) {
         guard case .media(let media) = try fetcher.playlist(url).0 else {
           throw HLSPlaylist.broken("it became a choice of streams")
@@ -251,26 +254,17 @@ final class HLSInput: SegmentedInput {
   private func take(_ media: HLSMediaPlaylist) {
     playlist = media
     guard let last = media.segments.last else { return }
-    // Whoever makes it has begun to count anew.
+    // The server numbers its segments from the beginning again.
     if last.number + 1 < nextNumber - media.segments.count { nextNumber = media.segments[0].number }
   }
 
-  /// A target duration after it was loaded, and half of one where it was as before (RFC 8216, section 6.3.4).
-  private func waitForReload(hasFailed: Bool) throws(ErrorReport) {
+  /// Half a target duration after it was loaded, the shortest time that is allowed (RFC 8216, section 6.3.4).
+  private func waitForReload() throws(ErrorReport) {
     let seconds = max(playlist.targetSeconds / 2, Self.shortestReloadSeconds)
-    permit.pause()
-    let end = loadedNanoseconds + UInt64(seconds * 1e9)
-    while MonotonicClock.nowNanoseconds < end {
-      guard !permit.isCancelled() else { throw .superseded }
-      usleep(Self.waitSliceMilliseconds * 1_000)
-    }
+    try permit.wait(untilNanoseconds: loadedNanoseconds + UInt64(seconds * 1e9))
   }
 
   private func note(_ error: ErrorReport, of number: Int) {
     permit.journal.record(.restart, "the segment \(number) is left out: \(error.message)")
   }
-}
-
-extension Array {
-  fileprivate subscript(safe index: Int) -> Element? { indices.contains(index) ? self[index] : nil }
 }
