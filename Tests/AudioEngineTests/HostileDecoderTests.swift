@@ -11,7 +11,7 @@ import WireProtocol
   /// What a message is (`DecoderMessages.swift`).
   private enum Kind: UInt32 {
     case began = 1
-    case read, seek, opened, yield, transcodes, packets, ended, picture, failed
+    case read, seek, opened, yield, transcodes, packets, ended, metadata, picture, failed
   }
 
   private static let facts =
@@ -74,6 +74,11 @@ import WireProtocol
     // Of two processes, 2 MiB each.
     #expect(outcome.failure != nil)
     #expect(outcome.packetCount < 1_500_000)
+  }
+
+  @Test func `titles without end are not taken forever`() throws {
+    let steps = Self.opening + [Self.say(.transcodes), Self.say(.metadata, #"{"title":"a"}"#, times: .max)]
+    #expect(try #require(self.outcome(of: steps + steps)).failure?.code == .sourceCrashesDecoder)
   }
 
   @Test func `a report is short, whatever it says`() throws {

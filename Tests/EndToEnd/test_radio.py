@@ -4,7 +4,9 @@ import asyncio
 import contextlib
 import itertools
 import re
+import subprocess
 import time
+from pathlib import Path
 from urllib.parse import quote
 
 import aiohttp
@@ -14,7 +16,7 @@ from analysis import dominant_frequency
 from client import listen, request
 from icecast import KINDS, Icecast
 from inbox import PATIENCE_SECONDS, assert_unbroken
-from media import FLAC, MP3_CBR, tone_clip
+from media import FLAC, MP3_CBR, OGG_OPUS, Encoding, tone_clip
 from ogg import read_opus
 from opus import RATE, decode
 from processes import Antiphon
@@ -25,6 +27,8 @@ from web_server import WebServer
 LOW, HIGH = tone_clip(440, 20, FLAC), tone_clip(880, 20, FLAC)
 SONG = tone_clip(620, 3, MP3_CBR)
 ROUND = tone_clip(620, 20, MP3_CBR)
+#: 20 s of it are less than the engine of this module takes of a source that ends.
+SLOW = tone_clip(620, 20, Encoding("mp3-64k", "mp3", "-c:a libmp3lame -b:a 64k"))
 
 
 @pytest.fixture(scope="module")
@@ -100,6 +104,61 @@ async def test_titles_come_with_their_packets(antiphon, icecast, media, new_sess
             queue = await listener.wait_event("queue", since)
             assert (queue["queue"]["current"]["title"], queue["queue"]["current"].get("artist")) == (title, artist)
         assert_tone(listener.packets(), 440, "a station with titles")
+
+
+async def test_ogg_says_its_titles_itself(antiphon, icecast, media, new_session):
+    """Icecast begins another link of a chain for each title of a Vorbis mount (RFC 3533, section 4)."""
+    icecast.feed("live", media.path(LOW), "vorbis")
+    async with listen(antiphon.router.url, new_session()) as listener:
+        await play(listener, f"{icecast.url}/live")
+        for said, title, artist in [("Miles Davis - So What", "So What", "Miles Davis"), ("News", "News", None)]:
+            since = listener.mark()
+            await icecast.announce("live", said)
+            told = await listener.wait_event("metadata", since)
+            assert (told.get("title"), told.get("artist")) == (title, artist), told
+        await hear(listener, 440, "a chain of streams")
+
+
+async def test_a_title_stands_before_the_first_packet_of_its_link(antiphon, media, new_session):
+    frequencies = (300, 400, 500)
+    links = [titled_opus(media, frequency) for frequency in frequencies]
+    async with listen(antiphon.router.url, new_session()) as listener, endless(b"".join(links)) as url:
+        since = listener.mark()
+        ready = await listener.play(url)
+        assert (ready["live"], ready["title"], ready["artist"]) == (True, "300 Hz", "Ann"), ready
+        assert ready["passthrough"], ready
+        await listener.wait_event("metadata", since, title="500 Hz")
+        await listener.wait_packets(3 * LINK_PACKETS, since=since)
+        # What has nothing more to say is asked for again, and begins anew.
+        told = listener.events("metadata", since)[:2]
+        assert [(event["title"], event["artist"]) for event in told] == [("400 Hz", "Ann"), ("500 Hz", "Ann")]
+        places = [since, *(listener.index(event) for event in told)]
+        for frequency, start, end in zip(frequencies, places, [*places[1:], None], strict=True):
+            packets = listener.packets(start, end)
+            assert len(packets) == LINK_PACKETS or end is None
+            assert_tone(packets[:LINK_PACKETS], frequency, f"the link of {frequency} Hz")
+
+
+LINK_PACKETS = 100
+
+
+def titled_opus(media, frequency: int) -> bytes:
+    """A stream of so many packets that says its title."""
+    clip = tone_clip(frequency, (LINK_PACKETS - 0.5) * 0.02, OGG_OPUS)
+    tags = ["-metadata:s", f"title={frequency} Hz", "-metadata:s", "artist=Ann"]
+    command = ["ffmpeg", "-v", "error", "-i", media.path(clip), "-c", "copy", *tags, "-f", "ogg", "pipe:1"]
+    return subprocess.run(command, capture_output=True, check=True).stdout
+
+
+@contextlib.asynccontextmanager
+async def endless(sound: bytes):
+    """A station that sends this at once, and then nothing; the address."""
+
+    async def serve(writer) -> None:
+        writer.write(b"HTTP/1.0 200 OK\r\nContent-Type: audio/ogg\r\nicy-name: Chains\r\n\r\n" + sound)
+
+    async with served(serve) as url:
+        yield url
 
 
 async def test_a_source_that_ends_and_comes_back_is_heard_again(antiphon, icecast, media, new_session):
@@ -260,11 +319,7 @@ RATE_BYTES, BURST_BYTES = 24_000, 72_000
 async def station(sound: bytes, interval: int, block, status: str = "ICY 200 OK"):
     """A server that says `status`, and `block(number)` after each interval of its sound; the address."""
 
-    writers = []
-
-    async def serve(reader, writer) -> None:
-        writers.append(writer)
-        await reader.readuntil(b"\r\n\r\n")
+    async def serve(writer) -> None:
         fields = ("Content-Type: audio/mpeg", "icy-name: Old FM", "icy-br: 192", f"icy-metaint: {interval}")
         writer.write("\r\n".join([status, *fields, "", ""]).encode())
         begun, sent = time.monotonic(), 0
@@ -278,8 +333,21 @@ async def station(sound: bytes, interval: int, block, status: str = "ICY 200 OK"
                 if ahead > 0.05:
                     await asyncio.sleep(ahead)
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    async with server:
+    async with served(serve) as url:
+        yield url
+
+
+@contextlib.asynccontextmanager
+async def served(serve):
+    """The address of a server that answers each request with what `serve(writer)` writes, and hangs up in the end."""
+    writers = []
+
+    async def accept(reader, writer) -> None:
+        writers.append(writer)
+        await reader.readuntil(b"\r\n\r\n")
+        await serve(writer)
+
+    async with await asyncio.start_server(accept, "127.0.0.1", 0) as server:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
         for writer in writers:
             writer.close()
@@ -293,9 +361,51 @@ def said(title: str) -> bytes:
 
 @pytest.fixture(scope="module")
 def round_sound(media) -> bytes:
+    return frames_of(media.path(ROUND))
+
+
+def frames_of(file: Path) -> bytes:
     """Whole frames of MP3, which go round without a step."""
-    data = media.path(ROUND).read_bytes()
+    data = file.read_bytes()
     return data[data.index(b"\xff\xfb") :]
+
+
+async def test_sound_without_end_is_live_where_nobody_says_so(antiphon, media, new_session):
+    """Neither what a station says of itself nor a length. What breaks off is asked for again; what ends has ended."""
+    sound = frames_of(media.path(SLOW))
+    requests, breaks, ends = asyncio.Semaphore(0), asyncio.Event(), asyncio.Event()
+
+    async def serve(writer) -> None:
+        requests.release()
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: audio/mpeg\r\nTransfer-Encoding: chunked\r\n\r\n")
+        begun = time.monotonic()
+        for number in itertools.count():
+            place = number * 800 % len(sound)
+            writer.write(b"320\r\n" + (sound + sound)[place : place + 800] + b"\r\n")
+            await writer.drain()
+            await asyncio.sleep(max(0, number / 10 - 2 - (time.monotonic() - begun)))
+            if breaks.is_set() or ends.is_set():
+                break
+        if ends.is_set():
+            writer.write(b"0\r\n\r\n")
+        else:
+            breaks.clear()
+            writer.transport.abort()
+
+    async with served(serve) as url, listen(antiphon.router.url, new_session()) as listener:
+        ready = await listener.play(url)
+        assert "live" not in ready, ready
+        told = await listener.wait_event("status", seconds=30)
+        assert told["session"]["live"], told
+        refused = await listener.ask("seek", position_ms=1_000)
+        assert refused["code"] == "invalid_state", refused
+        breaks.set()
+        for _ in ("played", "asked for again"):
+            await asyncio.wait_for(requests.acquire(), PATIENCE_SECONDS)
+        await hear(listener, 620, "what came back")
+        assert not listener.events("ended")
+        ends.set()
+        assert (await listener.wait_event("ended"))["reason"] == "finished"
 
 
 async def test_an_old_server_is_understood(antiphon, round_sound, new_session):

@@ -119,6 +119,13 @@ final class DecoderCall {
         // A thread has no more CPU time than time.
         let cost = min(UInt64(clamping: number), MonotonicClock.nowNanoseconds - answeredNanoseconds)
         return .packets(message.payload, cpuNanoseconds: cost, isTimeSliceOver: isTimeSliceOver)
+      case .metadata:
+        deliveredByteCount += message.payload.count
+        guard deliveredByteCount <= Self.maximumTimeSliceByteCount else { throw broken() }
+        isWorking = true
+        let metadata = (try decode(message) as StreamMetadata).bounded()
+        // What is said in the middle of a track is no title of the whole.
+        if let permit, permit.isLive { permit.note(metadata) }
       case .picture:
         return .picture(try collect(message, maximumByteCount: DecoderSocket.maximumLongByteCount))
       case .ended: return .ended

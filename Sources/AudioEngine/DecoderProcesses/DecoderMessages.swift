@@ -25,6 +25,8 @@ enum MessageFromDecoder: UInt32 {
   case packets
   /// Everything was said.
   case ended
+  /// What plays from the next packet on: `StreamMetadata`.
+  case metadata
   /// A picture's bytes.
   case picture
   /// An `ErrorReport`.
@@ -86,6 +88,16 @@ struct ProductionOrder: Codable {
   var kilobitsPerSecond: Int?
 }
 
+extension StreamMetadata {
+  /// The same within the bounds that an honest decoder keeps, an artist in the title read as one.
+  func bounded() -> StreamMetadata {
+    guard let artist = artist.flatMap(TagText.bounded) else {
+      return StreamMetadata(streamTitle: title ?? "")
+    }
+    return StreamMetadata(title: title.flatMap(TagText.bounded), artist: artist)
+  }
+}
+
 /// What an open source says of itself.
 struct SourceFacts: Codable {
   var title: String?
@@ -98,6 +110,11 @@ struct SourceFacts: Codable {
   var hasPicture: Bool
   /// Whether its own packets can be sent, as its header says.
   var fitsPassthrough: Bool
+
+  /// What it says that it plays; nil where it says nothing.
+  var metadata: StreamMetadata? {
+    title == nil && artist == nil ? nil : StreamMetadata(title: title, artist: artist).bounded()
+  }
 
   /// The same within the bounds that an honest decoder keeps.
   func bounded() -> SourceFacts {

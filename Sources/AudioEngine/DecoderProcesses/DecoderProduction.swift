@@ -47,6 +47,7 @@ struct DecoderProduction {
   private func produce(_ input: any MediaInput) throws(ErrorReport) {
     var demuxer = try Demuxer(input: input, watch: watch())
     let order = try engine.tell(SourceFacts(of: demuxer))
+    _ = demuxer.takeMetadata()
     let start = order.startMilliseconds
     if start > 0, order.seeks { try demuxer.seek(toMilliseconds: max(0, start - Self.prerollMilliseconds)) }
     let batch = PacketBatch(engine, prerollCount: order.prerollPackets)

@@ -78,6 +78,8 @@ final class EngineClient {
     EngineThread.setNiceness(Int32(clamping: message.header.number))
   }
 
+  func tell(_ metadata: StreamMetadata) throws(ErrorReport) { try send(.metadata, json: metadata) }
+
   func end() throws(ErrorReport) { try send(.ended) }
 
   func deliver(picture bytes: UnsafeRawBufferPointer) throws(ErrorReport) {

@@ -38,6 +38,12 @@ final class PacketBatch {
     if waitingCount == Self.packetCount || count - prerollCount == Timeline.packetsBeforeReady { deliver() }
   }
 
+  /// Says what plays from the next packet on.
+  func tell(_ metadata: StreamMetadata) throws(ErrorReport) {
+    deliver()
+    try engine.tell(metadata)
+  }
+
   func deliver() {
     guard waitingCount > 0, failure == nil else { return }
     let result = bytes.withUnsafeBytes { bytes in

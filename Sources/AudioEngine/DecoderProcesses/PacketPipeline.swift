@@ -33,6 +33,7 @@ struct PassthroughPipeline: PacketPipeline {
     _ demuxer: inout Demuxer, into writer: PacketBatch
   ) throws(ErrorReport) -> PipelineStep {
     guard let packet = try demuxer.next() else { return .ended }
+    if let metadata = demuxer.takeMetadata() { try writer.tell(metadata) }
     if !hasStarted {
       if let seconds = packet.seconds {
         if writer.count == 0, seconds > startSeconds + Self.packetSeconds { return .landedBehind }

@@ -51,6 +51,7 @@ struct TranscodePipeline: PacketPipeline, ~Copyable {
         return .ended
       }
       let demuxed = try demuxer.next()
+      if let metadata = demuxer.takeMetadata() { try writer.tell(metadata) }
       isEnding = demuxed == nil
       // A packet that cannot be decoded is left out, as every player does.
       _ = decoder.send(demuxed)

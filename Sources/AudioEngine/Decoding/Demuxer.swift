@@ -48,6 +48,16 @@ struct Demuxer: ~Copyable {
   var artist: String? { container.tag("artist", "album_artist", "performer", stream: stream) }
   var album: String? { container.tag("album", stream: stream) }
 
+  /// What the source says of itself since it was asked last; nil where it says nothing new. A stream may be a chain,
+  /// each link with comments of its own (RFC 3533, section 4).
+  mutating func takeMetadata() -> StreamMetadata? {
+    guard stream.pointee.event_flags & AVSTREAM_EVENT_FLAG_METADATA_UPDATED != 0 else { return nil }
+    // libav appends the next link's comments to those that are there.
+    defer { av_dict_free(&stream.pointee.metadata) }
+    stream.pointee.event_flags &= ~AVSTREAM_EVENT_FLAG_METADATA_UPDATED
+    return StreamMetadata(title: title, artist: artist)
+  }
+
   var chapters: [Chapter] {
     // A start before 0 is a codec's delay, which no chapter counts.
     let start = max(0, stream.pointee.start_time)

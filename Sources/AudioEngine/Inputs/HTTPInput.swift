@@ -270,7 +270,7 @@ final class HTTPInput: MediaInput {
   private func resume(after failure: HTTPFailure) throws(ErrorReport) {
     let begun = MonotonicClock.nowNanoseconds
     // Its production connects anew, where the station is by then.
-    guard station == nil else { throw failure.report }
+    guard station == nil, !permit.isLive else { throw failure.report }
     var failure = failure
     var hasRenewed = false
     while true {

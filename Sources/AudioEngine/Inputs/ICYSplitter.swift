@@ -114,8 +114,8 @@ extension StreamMetadata {
     return decoded + rest
   }
 
-  /// - Parameter text: as stations give it; nil is an empty one.
-  package init?(streamTitle text: String) {
+  /// - Parameter text: as stations give it.
+  package init(streamTitle text: String) {
     guard let text = TagText.bounded(text) else {
       self.init(title: nil, artist: nil)
       return

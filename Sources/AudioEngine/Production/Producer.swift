@@ -116,6 +116,7 @@ package struct Producer: Sendable {
     var production = Decoding(
       writer: Timeline.Writer(timeline),
       details: opener.details(of: opened, timeline.key.source, isPassthrough: isPassthrough))
+    if opened.mayBeLive { production.pace = SourcePace(now: production.since) }
     defer { if production.isTranscoding { admission.leave(timeline) } }
     var backoff = LiveBackoff()
     while true {
@@ -127,11 +128,14 @@ package struct Producer: Sendable {
           failure = error
         }
       }
-      guard timeline.isLive, production.writer.count > 0, !timeline.isCancelled else {
+      // What does not say that it is live may end.
+      let goesOn = timeline.isLive && (failure != nil || opened.isLive)
+      guard goesOn, production.writer.count > 0, !timeline.isCancelled else {
         if let failure { throw failure }
         return try checkEnd(facts, production.writer)
       }
       opened = try reopen(timeline, permit, after: failure, &backoff)
+      if let metadata = opened.source.facts.metadata { timeline.note(metadata) }
     }
   }
 
@@ -161,6 +165,8 @@ package struct Producer: Sendable {
     let since = MonotonicClock.nowNanoseconds
     var isTranscoding = false
     var timeSliceFirstPacket = 0
+    /// Of a source that may be live without saying so; nil once that is known.
+    var pace: SourcePace?
   }
 
   private func take(
@@ -189,11 +195,25 @@ package struct Producer: Sendable {
       guard !packets.isBroken else { throw call.broken() }
       becomeReady(
         timeline, packetCount: production.writer.count, production.details, since: production.since)
+      watchPace(of: &production)
       if isTimeSliceOver { try endTimeSlice(call, &production, cpuNanoseconds, permit) }
     case .ended:
       becomeReady(
         timeline, packetCount: production.writer.count, production.details, since: production.since,
         isLast: true)
+    }
+  }
+
+  private func watchPace(of production: inout Decoding) {
+    guard production.pace != nil else { return }
+    let timeline = production.writer.timeline
+    let now = MonotonicClock.nowNanoseconds
+    if timeline.packetsAhead >= readAheadPackets {
+      // It waits for its listeners, and comes at their speed.
+      production.pace = SourcePace(now: now)
+    } else if production.pace!.isLive(packetCount: production.writer.count, now: now) {
+      production.pace = nil
+      timeline.becomeLive()
     }
   }
 

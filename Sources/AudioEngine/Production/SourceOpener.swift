@@ -8,6 +8,8 @@ struct OpenedSource {
   let extraction: Extraction?
   /// Which bytes it is made of.
   let identity: SourceIdentity
+  /// Nil where its server does not say how long it is.
+  let byteCount: Int64?
   /// Of a radio station: what it says of itself.
   let station: Station?
   /// Whether its playlist has no end.
@@ -17,6 +19,8 @@ struct OpenedSource {
 
   /// Whether it has no end, as its server or its page says.
   var isLive: Bool { station != nil || isEndless || extraction?.isLive == true }
+  /// Whether nothing says that it has an end.
+  var mayBeLive: Bool { !isLive && byteCount == nil && source.facts.durationMilliseconds == nil }
 }
 
 /// Opens a track's source: a file, a direct link, or a page with the help of yt-dlp, which is asked only
@@ -189,7 +193,8 @@ package struct SourceOpener: Sendable {
     let decoded = try DecodedSource(source, input, permit, pool: decoders)
     permit.journal.record(.probe, since: probing)
     return OpenedSource(
-      source: decoded, extraction: extraction, identity: input.identity, station: input.station,
+      source: decoded, extraction: extraction, identity: input.identity, byteCount: input.byteCount,
+      station: input.station,
       isEndless: (input as? any SegmentedInput)?.isLive == true)
   }
 

@@ -107,9 +107,17 @@ package final class SessionDirector {
     trim()
     renewExpectations()
     for session in sessions.values {
+      tellWhereLive(session)
       guard let since = session.idleSinceNanoseconds, now > since + idleTimeoutNanoseconds else { continue }
       end(session, .cleanup, now: now)
     }
+  }
+
+  /// A source that does not say so turns out to be live while it plays.
+  private func tellWhereLive(_ session: Session) {
+    guard session.cursor.timeline.isLive, session.track?.isLive == false else { return }
+    session.track?.isLive = true
+    emit(.status(snapshot(session)), session.id)
   }
 
   // MARK: Packets

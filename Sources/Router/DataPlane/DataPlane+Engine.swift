@@ -106,6 +106,7 @@ extension DataPlane: EngineLinkDelegate {
     case .status(let snapshot):
       if case .router? = requester { return true }
       return snapshot.volume != nil && snapshot.volume != session.volume
+        || snapshot.live != session.playback.reported.live
     case .error:
       if case .router? = requester { return true }
       return event.requestID == nil || session.state == .extracting

@@ -177,9 +177,7 @@ final class HLSInput: SegmentedInput {
   }
 
   private func open(_ segment: HLSMediaPlaylist.Segment) throws(ErrorReport) {
-    if let title = segment.title, isLive, let metadata = StreamMetadata(streamTitle: title) {
-      permit.note(metadata)
-    }
+    if let title = segment.title, isLive { permit.note(StreamMetadata(streamTitle: title)) }
     do throws(ErrorReport) {
       var bytes: [UInt8] = []
       if let part = segment.map, part != map { bytes = try fetcher.map(part) }
