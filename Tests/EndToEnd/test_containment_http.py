@@ -16,6 +16,8 @@ from processes import Antiphon
 
 #: Where strangers come from, who show no token.
 ELSEWHERE = "127.0.0.2"
+#: One that has asked for nothing yet.
+ANOTHER = "127.0.0.3"
 
 #: By then nothing is left of a connection that does not get on.
 CLOSED_SECONDS = 50.0
@@ -50,21 +52,18 @@ async def test_deliveries_that_nobody_signed(antiphon, mint, media):
 
 
 @pytest.mark.alone
-async def test_requests_without_a_token(antiphon, mint, media):
-    """What is open to everyone, or says that it is not, asked for by somebody whom nobody knows."""
-    async with beside(antiphon, mint, media):
-        for path in ("/", "/health", "/api/v1/sessions"):
-            asked = {"method": "GET", "path": path, "body": "", "source": ELSEWHERE, "connections": 20, "seconds": 1.2}
-            await run("requests", router=antiphon.router.address, token=None, **asked)
-        asked |= {"method": "POST", "path": "/webhooks/github", "body": "{}"}
-        await run("requests", router=antiphon.router.address, token=None, **asked)
-
-
-@pytest.mark.alone
-async def test_requests_whose_senders_are_gone(antiphon, mint, media):
-    """Pipelined over 256 connections as fast as they go, which all end at once."""
-    async with beside(antiphon, mint, media):
-        asked = {"method": "GET", "path": "/health", "body": "", "source": ELSEWHERE, "connections": 256, "seconds": 4}
+async def test_requests_of_strangers(antiphon, mint, media):
+    """What is open to everyone, or says that it is not, asked for by somebody whom nobody knows. Then pipelined over
+    256 connections as fast as they go, which all end at once."""
+    async with beside(antiphon, mint, media) as bystander:
+        asked = {"source": ELSEWHERE, "connections": 20, "seconds": 0.8}
+        for path in ("/", "/health", "/api/v1/sessions", "/webhooks/github"):
+            bystander.beside(path)
+            method, body = ("POST", "{}") if "webhooks" in path else ("GET", "")
+            what = {"method": method, "path": path, "body": body}
+            await run("requests", router=antiphon.router.address, token=None, **what, **asked)
+        bystander.beside("connections that end with requests in flight")
+        asked = {"method": "GET", "path": "/health", "body": "", "source": ANOTHER, "connections": 256, "seconds": 3}
         await run("requests", router=antiphon.router.address, token=None, **asked)
         await asyncio.sleep(1)
 
