@@ -1,7 +1,7 @@
 """What axe-core finds in the playground, in Chromium: nothing."""
 
 import pytest
-from axe_playwright_python.async_playwright import Axe
+from axe_playwright_python.base import AXE_SCRIPT, AxeResults
 from playwright.async_api import expect
 
 from client import request
@@ -18,7 +18,8 @@ LEAST_PX, LEAST_ON_PHONE_PX = 24, 44
 
 
 async def assert_accessible(tab: Tab, state: str) -> None:
-    found = await Axe().run(tab.page, options={"runOnly": TAGS, "resultTypes": ["violations"]})
+    options = {"runOnly": TAGS, "resultTypes": ["violations"]}
+    found = AxeResults(await tab.page.evaluate("options => axe.run(options)", options))
     assert found.violations_count == 0, f"{state}: {found.generate_report()}"
 
 
@@ -48,8 +49,7 @@ async def assert_hit(tab: Tab, least: int, state: str) -> None:
 async def test_every_state_is_accessible(antiphon, media, browser, new_session):
     media.path(PLAYING)
     session = new_session()
-    # The tool is put into the page as a script of its own.
-    async with tab_in(browser, f"{antiphon.router.url}/?session={session}", bypass_csp=True) as tab:
+    async with tab_in(browser, f"{antiphon.router.url}/?session={session}", before=AXE_SCRIPT) as tab:
         page = tab.page
 
         async def check(state: str) -> None:
@@ -99,7 +99,8 @@ async def test_every_state_is_accessible(antiphon, media, browser, new_session):
 @pytest.mark.parametrize(("size", "scheme"), [WINDOWS[0], WINDOWS[3]], ids=["wide-light", "small-phone-dark"])
 async def test_signing_in_and_listening_are_accessible(guarded, mint, browser, new_session, size, scheme):
     view = {"width": size[0], "height": size[1]}
-    context = await browser.new_context(viewport=view, color_scheme=scheme, bypass_csp=True, **STILL)
+    context = await browser.new_context(viewport=view, color_scheme=scheme, **STILL)
+    await context.add_init_script(AXE_SCRIPT)
     tab = Tab(await context.new_page())
     await tab.page.goto(f"{guarded.router.url}/?session={new_session()}", wait_until="domcontentloaded")
     await expect(tab.page.get_by_role("dialog", name="Sign in")).to_be_visible()
@@ -168,7 +169,7 @@ async def test_the_keyboard_goes_through_the_page_in_order(antiphon, media, brow
 
 async def test_a_repositorys_page_is_accessible(antiphon, browser, new_session):
     url, repository = antiphon.router.url, new_session()
-    async with repository_tab(browser, url, repository, bypass_csp=True) as tab:
+    async with repository_tab(browser, url, repository, before=AXE_SCRIPT) as tab:
 
         async def check(state: str) -> None:
             await assert_accessible_in(WINDOWS, tab, state)
@@ -198,7 +199,8 @@ async def test_a_repositorys_page_is_accessible(antiphon, browser, new_session):
         await check("without a session")
         async for _ in tab.windows():
             await tab.assert_fits(".top *, .stage *, .dock *, .statistics *, .shelves *")
-    context = await browser.new_context(bypass_csp=True, **STILL)
+    context = await browser.new_context(**STILL)
+    await context.add_init_script(AXE_SCRIPT)
     tab = RepositoryTab(await context.new_page())
     await tab.page.goto(f"{url}/repository.html", wait_until="domcontentloaded")
     await expect(tab.page.locator("#repositories .row").first).to_be_visible()
