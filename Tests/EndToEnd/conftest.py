@@ -30,13 +30,13 @@ REFERENCE = tone_clip(523, 120, OGG_OPUS)
 
 
 #: The files that take longest, longest first: a worker takes a file at a time, and a long one begun last is waited for.
-#: Those that take a core (browsers, bombs) by turns with those that wait.
 LONGEST = [
     f"test_{name}.py"
-    for name in ("units", "discord_bot_recovery", "polling", "repository_page", "stations", "stream_budgets")
-    + ("accessibility", "cache", "bombs", "limits", "stream_player", "stream", "browser", "web_transfers")
-    + ("playground_queue", "extraction", "state_shares", "playground", "containment_http", "playground_reconnect")
-    + ("client_node", "poisoned", "web_sources", "playground_keys", "quality", "seek", "client_reconnect", "openapi")
+    for name in ("bombs", "discord_bot_recovery", "hls", "repository_page", "units", "radio", "stations", "polling")
+    + ("stream_player", "limits", "state_shares", "extraction", "web_transfers", "cache", "stream", "browser")
+    + ("client_node", "stream_budgets", "web_sources", "quality", "accessibility", "playground_keys", "openapi")
+    + ("client_reconnect", "playground_reconnect", "scores", "prepare", "install", "discord_bot", "two_sessions")
+    + ("containment_http", "discord_bot_commands", "mutated_files", "hostile_files", "fake_discord", "playground_queue")
 ]
 
 

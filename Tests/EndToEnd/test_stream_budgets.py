@@ -100,11 +100,12 @@ async def test_240_streams_that_read_nothing(antiphon, number, greedy):
             bystander = Stream("bystander")
             async with reading(bystander.read(response)):
                 await bystander.wait_event("connected")
-                for count in range(1, 13):
+                # Longer than streams that take nothing keep others from their room.
+                for count in range(1, 9):
                     accepted(await deliver(router, "push", github.push(other, "On time")))
                     async with asyncio.timeout(5):
                         assert len(await bystander.buffers(count)) == count
-                    await asyncio.sleep(2)
+                    await asyncio.sleep(1.5)
                 assert not bystander.events("error") and not bystander.events("disconnected")
         peak = resident_mib(antiphon.router, "VmHWM")
         print(f"peak {peak:.0f} MiB, now {resident_mib(antiphon.router):.0f} MiB")
