@@ -30,13 +30,14 @@ REFERENCE = tone_clip(523, 120, OGG_OPUS)
 
 
 #: The files that take longest, longest first: a worker takes a file at a time, and a long one begun last is waited for.
+#: Those that take a core (browsers, bombs) by turns with those that wait.
 LONGEST = [
     f"test_{name}.py"
-    for name in ("bombs", "discord_bot_recovery", "hls", "repository_page", "units", "radio", "stations", "polling")
-    + ("stream_player", "limits", "state_shares", "extraction", "web_transfers", "cache", "stream", "browser")
-    + ("client_node", "stream_budgets", "web_sources", "quality", "accessibility", "playground_keys", "openapi")
-    + ("client_reconnect", "playground_reconnect", "scores", "prepare", "install", "discord_bot", "two_sessions")
-    + ("containment_http", "discord_bot_commands", "mutated_files", "hostile_files", "fake_discord", "playground_queue")
+    for name in ("bombs", "discord_bot_recovery", "hls", "radio", "polling", "repository_page", "stations", "limits")
+    + ("units", "state_shares", "stream_player", "extraction", "web_transfers", "accessibility", "cache", "browser")
+    + ("stream", "client_node", "playground_keys", "stream_budgets", "openapi", "web_sources", "playground_reconnect")
+    + ("client_reconnect", "install", "scores", "prepare", "mutated_files", "two_sessions", "playground_queue")
+    + ("containment_http", "discord_bot_commands", "hostile_files", "discord_bot", "fake_discord", "queues")
 ]
 
 

@@ -100,11 +100,11 @@ async def test_floods_of_commands(antiphon, mint, media, token):
             shown = mint.token("a-*", "listen" if kind in SHOWN else "control", sub=f"stranger-{kind}")
             bystander.beside(kind)
             for connections in (1, 20):
-                flood = {"texts": texts_of(kind), "sessions": sessions, "connections": connections, "seconds": 0.8}
+                flood = {"texts": texts_of(kind), "sessions": sessions, "connections": connections, "seconds": 0.5}
                 reached = await run("flood", router=router, token=shown, **flood)
                 bystander.figures.hold(f"{kind}: WebSockets, of {connections}", reached["connections"], at_least=1)
             method, path, body = path_of(kind)
-            asked = {"method": method, "path": path, "body": body, "connections": 10, "seconds": 0.8}
+            asked = {"method": method, "path": path, "body": body, "connections": 10, "seconds": 0.5}
             await run("requests", router=router, token=shown, **asked)
         listing.cancel()
     # The link to the engine, which all share, has not been broken.

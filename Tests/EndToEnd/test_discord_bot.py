@@ -25,7 +25,7 @@ async def test_packets_arrive_unaltered_and_in_time(antiphon, stage):
         assert GLIDES.name in reply.text.replace("\\", "") and not reply.ephemeral, reply
         await stage.voice.wait_connected()
         begun = stage.voice.mark()
-        packets = await stage.voice.wait_packets(400, since=begun)
+        packets = await stage.voice.wait_packets(250, since=begun)
         original = {packet.audio: place for place, packet in enumerate(listener.packets())}
 
     assert_rtp(packets, "of the song")
