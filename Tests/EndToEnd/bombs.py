@@ -120,11 +120,11 @@ BOMBS: dict[str, Callable[[], bytes | tuple[bytes, int]]] = RICH | {
 }
 
 
-def make_bomb(media: MediaFolder, name: str, prefix: str = "") -> str:
+def make_bomb(media: MediaFolder, name: str) -> str:
     """The bomb's file; its URL."""
     made = BOMBS[name]()
     content, size = made if isinstance(made, tuple) else (made, len(made))
-    url = media.write(prefix + name, content)
-    with (media.root / (prefix + name)).open("r+b") as file:
+    url = media.write(name, content)
+    with (media.root / name).open("r+b") as file:
         file.truncate(size)
     return url

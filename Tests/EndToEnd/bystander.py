@@ -93,6 +93,8 @@ class Bystander:
         #: The seconds that an answer may take, where they are others than all others'.
         self._bounds: dict[str, float] = {}
         self._others = Others(antiphon)
+        #: When each of the stranger's acts began, oldest first.
+        self._acts: list[tuple[float, str]] = []
         self._begun = self._since = self._until = 0.0
         self._slowness = 1.0
 
@@ -162,6 +164,13 @@ class Bystander:
         self.engine.reset()
         self._others.reset()
 
+    def beside(self, act: str) -> None:
+        """From now on the stranger does this: what is worst is told with what it was beside."""
+        self._acts.append((time.monotonic(), act))
+
+    def _act_at(self, moment: float) -> str:
+        return next((f" (beside {act})" for begun, act in reversed(self._acts) if begun <= moment), "")
+
     async def settle(self) -> None:
         """Listens on for a moment: what goes wrong at the last is heard a moment later."""
         await asyncio.sleep(0.3)
@@ -173,25 +182,27 @@ class Bystander:
     def _seconds(self, asked: Asked) -> float:
         return asked.ended - asked.begun - self._pauses.within(asked.begun, asked.ended)
 
-    def _largest_gap(self, begin: float, end: float) -> float:
-        """In milliseconds, without the machine's own pauses. The end counts as a packet: silence is a gap too."""
+    def _largest_gap(self, begin: float, end: float) -> tuple[float, float]:
+        """In milliseconds, without the machine's own pauses, and when it ended. The end counts as a packet: silence is
+        a gap too."""
         packets = [packet.arrived_ns / 1e9 for packet in self.listener.packets()]
         times = [begin, *(moment for moment in packets if begin <= moment <= end), end]
-        return 1_000 * max(last - first - self._pauses.within(first, last) for first, last in pairwise(times))
+        return max((1_000 * (last - first - self._pauses.within(first, last)), last) for first, last in pairwise(times))
 
     def hold_promises(self) -> None:
         """What it has heard, and what it was answered in what time."""
         hold = self.figures.hold
-        alone = self._largest_gap(self._begun, self._since)
+        alone, _ = self._largest_gap(self._begun, self._since)
         hold("largest gap alone, ms", alone)
-        beside = self._largest_gap(self._since, self._until)
+        beside, when = self._largest_gap(self._since, self._until)
         hold("the machine was slower by others, times", self._slowness)
         more = MORE_GAP_MILLISECONDS * self._slowness
-        hold("largest gap beside the stranger, ms", beside, at_most=alone + more)
+        hold(f"largest gap beside the stranger, ms{self._act_at(when)}", beside, at_most=alone + more)
         for way in sorted({asked.way for asked in self._asked}):
             during = [asked for asked in self._asked if asked.way == way and asked.ended >= self._since]
             bound = self._bounds.get(way, ANSWER_SECONDS)
-            hold(f"{way}: slowest answer, s", max(map(self._seconds, during), default=0), at_most=bound)
+            slowest, when = max(((self._seconds(asked), asked.begun) for asked in during), default=(0, 0))
+            hold(f"{way}: slowest answer, s{self._act_at(when)}", slowest, at_most=bound)
             hold(f"{way}: refused or lost, of {len(during)}", sum(not each.is_answered for each in during), at_most=0)
         hold("Router's memory, MiB", self.router.peak_mebibytes(), at_most=ROUTER_MEBIBYTES)
         hold("engine's memory, MiB", self.engine.peak_mebibytes(), at_most=ENGINE_MEBIBYTES)

@@ -138,8 +138,11 @@ class EngineConnection(Inbox):
         return await self.wait_answer(request, since)
 
     async def wait_answer(self, request: str, since: int = 0) -> Event:
+        news = self.follow(since)
         return await self.wait(
-            lambda: next((event for event in self.events(since=since) if event.get("request_id") == request), None),
+            lambda: next(
+                (item for item in news() if isinstance(item, dict) and item.get("request_id") == request), None
+            ),
             f"answer to {request}",
         )
 

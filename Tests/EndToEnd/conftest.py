@@ -33,10 +33,11 @@ REFERENCE = tone_clip(523, 120, OGG_OPUS)
 #: Those that take a core (browsers, bombs) by turns with those that wait.
 LONGEST = [
     f"test_{name}.py"
-    for name in ("units", "discord_bot_recovery", "polling", "repository_page", "stations", "stream_budgets")
-    + ("accessibility", "cache", "bombs", "limits", "stream_player", "stream", "browser", "web_transfers")
-    + ("playground_queue", "extraction", "state_shares", "playground", "containment_http", "playground_reconnect")
-    + ("client_node", "poisoned", "web_sources", "playground_keys", "quality", "seek", "client_reconnect", "openapi")
+    for name in ("bombs", "discord_bot_recovery", "hls", "radio", "polling", "repository_page", "stations", "limits")
+    + ("units", "state_shares", "stream_player", "extraction", "web_transfers", "accessibility", "cache", "browser")
+    + ("stream", "client_node", "playground_keys", "stream_budgets", "openapi", "web_sources", "playground_reconnect")
+    + ("client_reconnect", "install", "scores", "prepare", "mutated_files", "two_sessions", "playground_queue")
+    + ("containment_http", "discord_bot_commands", "hostile_files", "discord_bot", "fake_discord", "queues")
 ]
 
 

@@ -3,7 +3,7 @@
 import ctypes
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -23,8 +23,13 @@ def _ptrace(request: int, thread: int) -> None:
 
 def threads(pid: int, name: str) -> list[int]:
     """The process's threads whose name begins so."""
-    tasks = Path(f"/proc/{pid}/task").iterdir()
-    return [int(task.name) for task in tasks if (task / "comm").read_text().startswith(name)]
+    found = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        # One that has just ended has no name.
+        with suppress(OSError):
+            if (task / "comm").read_text().startswith(name):
+                found.append(int(task.name))
+    return found
 
 
 @contextmanager

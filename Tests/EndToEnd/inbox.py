@@ -14,6 +14,9 @@ PATIENCE_SECONDS = 60.0
 
 Event = dict[str, Any]
 
+#: Where much comes, what is waited for is looked for this often at the most.
+LOOK_SECONDS = 0.01
+
 
 @dataclass(frozen=True)
 class Packet:
@@ -34,17 +37,15 @@ class Inbox:
         self.name = name
         self.received: list[Packet | Event] = []
         self.closed: str | None = None
-        self._news = asyncio.Condition()
+        self._news = asyncio.Event()
 
     async def put(self, items: list[Packet | Event]) -> None:
-        async with self._news:
-            self.received += items
-            self._news.notify_all()
+        self.received += items
+        self._news.set()
 
     async def close(self, why: str) -> None:
-        async with self._news:
-            self.closed = self.closed or why
-            self._news.notify_all()
+        self.closed = self.closed or why
+        self._news.set()
 
     def mark(self) -> int:
         """A place in the list: what is received from now on."""
@@ -64,6 +65,18 @@ class Inbox:
             if isinstance(item, dict) and (kind is None or item.get("type") == kind)
         ]
 
+    def follow(self, since: int = 0) -> Callable[[], list[Packet | Event]]:
+        """A function that gives what has come since it was last asked: a long list is gone through once."""
+        place = since
+
+        def news() -> list[Packet | Event]:
+            nonlocal place
+            items = self.received[place:]
+            place += len(items)
+            return items
+
+        return news
+
     def index(self, event: Event) -> int:
         """Where in the list an event is."""
         return next(index for index, item in enumerate(self.received) if item is event)
@@ -72,12 +85,17 @@ class Inbox:
         """Waits until `done` gives something true, and gives that."""
 
         async def until_done() -> Any:
-            async with self._news:
-                while not (result := done()):
-                    if self.closed is not None:
-                        raise AssertionError(f"{self.name} was closed ({self.closed}) while waiting for {what}; {self}")
-                    await self._news.wait()
-                return result
+            clock = asyncio.get_running_loop().time
+            looked = 0.0
+            while not (result := done()):
+                if self.closed is not None:
+                    raise AssertionError(f"{self.name} was closed ({self.closed}) while waiting for {what}; {self}")
+                self._news.clear()
+                await self._news.wait()
+                if (rest := looked + LOOK_SECONDS - clock()) > 0:
+                    await asyncio.sleep(rest)
+                looked = clock()
+            return result
 
         try:
             return await asyncio.wait_for(until_done(), seconds)
@@ -87,10 +105,12 @@ class Inbox:
     async def wait_event(self, kind: str, since: int = 0, seconds: float = PATIENCE_SECONDS, **fields: Any) -> Event:
         """The first event of a type with the given fields."""
 
+        news, wanted = self.follow(since), {"type": kind, **fields}
+
         def find() -> Event | None:
-            for event in self.events(kind, since):
-                if all(event.get(name) == value for name, value in fields.items()):
-                    return event
+            for item in news():
+                if isinstance(item, dict) and all(item.get(name) == value for name, value in wanted.items()):
+                    return item
             return None
 
         return await self.wait(find, f"event {kind} {fields or ''}", seconds)
@@ -100,9 +120,11 @@ class Inbox:
     ) -> list[Packet]:
         """The first `count` packets."""
 
+        news, found = self.follow(since), []
+
         def find() -> list[Packet] | None:
-            packets = self.packets(since, session=session)
-            return packets[:count] if len(packets) >= count else None
+            found.extend(item for item in news() if isinstance(item, Packet) and session in (None, item.session))
+            return found[:count] if len(found) >= count else None
 
         return await self.wait(find, f"{count} packets", seconds or PATIENCE_SECONDS + count * 0.02)
 

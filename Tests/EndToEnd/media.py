@@ -52,6 +52,10 @@ CACHE = ROOT / ".build" / "test-media"
 
 LAYOUTS = {1: "mono", 2: "stereo", 6: "5.1"}
 
+#: How loud a single channel is in each of several. Of 5.1 quieter, or the sum of six equal channels clips; and nothing
+#: in the LFE, which is no place for it.
+MONO_GAINS = {1: [1], 2: [1, 1], 6: [0.3, 0.3, 0.3, 0, 0.3, 0.3]}
+
 #: The channels of 5.1 in the order of a file, and a tone for each to be known by.
 SURROUND = {"FL": 400, "FR": 600, "FC": 800, "LFE": 60, "BL": 1_000, "BR": 1_300}
 
@@ -119,14 +123,18 @@ class MediaFolder:
         with ThreadPoolExecutor(4) as pool:
             list(pool.map(self.path, clips))
 
+    def alias(self, name: str, other: str) -> str:
+        """The URL of the same file as another track."""
+        (self.root / other).hardlink_to(self.root / name)
+        return media_url(other)
+
     def bytes(self, clip: Clip) -> bytes:
         return self.path(clip).read_bytes()
 
     def fresh(self, clip: Clip) -> str:
         """The URL of the same sound as a track that nobody has played."""
-        link = self.root / f"fresh-{next(_copies)}-{clip.file}"
-        link.hardlink_to(self.path(clip))
-        return media_url(link.name)
+        self.path(clip)
+        return self.alias(clip.file, f"fresh-{next(_copies)}-{clip.file}")
 
     def write(self, name: str, data: bytes) -> str:
         """A file of any content; its URL."""
@@ -146,12 +154,6 @@ def http_url(base: str, name: str) -> str:
 def _encode(clip: Clip, path: Path) -> None:
     """Takes it from the cache, where a file of these samples and this command is kept for the next run."""
     samples = clip.samples(clip.rate)
-    if samples.ndim == 1:
-        samples = np.repeat(samples[:, None], clip.channels, axis=1)
-        if clip.channels == 6:
-            # Quieter, or the sum of six equal channels clips; and nothing in the LFE, which is no place for it.
-            samples = samples * [0.3, 0.3, 0.3, 0, 0.3, 0.3]
-    assert samples.shape[1] == clip.channels, clip
     command = [
         "ffmpeg",
         "-v",
@@ -172,14 +174,17 @@ def _encode(clip: Clip, path: Path) -> None:
         "-metadata",
         f"title={clip.name}",
     ]
-    data = samples.astype("<f4").tobytes()
-    key = hashlib.blake2b(data, digest_size=16)
-    key.update(repr(command).encode())
+    key = hashlib.blake2b(samples.astype("<f4"), digest_size=16)
+    key.update(repr((command, MONO_GAINS[clip.channels])).encode())
     kept = CACHE / f"{key.hexdigest()}.{clip.encoding.suffix}"
     if not kept.exists():
         CACHE.mkdir(parents=True, exist_ok=True)
         # Under another name until it is whole: others make files here at the same time, and may be interrupted.
         part = kept.with_name(f"part-{os.getpid()}-{kept.name}")
+        if samples.ndim == 1:
+            samples = samples[:, None] * MONO_GAINS[clip.channels]
+        assert samples.shape[1] == clip.channels, clip
+        data = samples.astype("<f4").tobytes()
         done = subprocess.run([*command, part], input=data, capture_output=True)
         assert done.returncode == 0, f"ffmpeg could not make {clip}: {done.stderr.decode()}"
         part.rename(kept)

@@ -1,7 +1,7 @@
 """What comes of a file whatever is in it: sound, or an error that says what is wrong with it."""
 
 from client import EngineConnection
-from inbox import Event
+from inbox import Event, Packet
 
 #: All that may be wrong with a file.
 CODES = {
@@ -20,22 +20,29 @@ async def outcome(engine: EngineConnection, session: str, url: str, packets: int
         assert event["code"] in CODES.union(also) and event["message"], f"no clear error: {event}"
         return event["code"]
 
-    answer = await engine.wait_answer(await engine.send(type="play", session_id=session, url=url))
+    since = engine.mark()
+    answer = await engine.wait_answer(await engine.send(type="play", session_id=session, url=url), since)
     if answer["type"] == "error":
         return report(answer)
     assert answer["type"] == "ready", answer
 
-    def events(kind: str) -> list[Event]:
-        return [event for event in engine.events(kind) if event.get("session_id") == session]
+    news = engine.follow(since)
+    heard, ended, codes = 0, False, []
 
-    def heard() -> int:
-        return len(engine.packets(session=session))
+    def is_over() -> bool:
+        nonlocal heard, ended
+        for item in news():
+            if isinstance(item, Packet):
+                heard += item.session == session
+            elif item.get("session_id") == session:
+                ended |= item["type"] == "ended"
+                codes.extend([report(item)] if item["type"] == "error" else [])
+        return ended or heard >= packets
 
-    await engine.wait(lambda: events("ended") or heard() >= packets, f"sound or an error of {url}")
-    codes = [report(event) for event in events("error")]
-    if not events("ended"):
+    await engine.wait(is_over, f"sound or an error of {url}")
+    if not ended:
         # It may come to its end meanwhile.
         await engine.ask(type="stop", session_id=session)
         return "sound"
-    assert heard() or codes, f"neither sound nor an error, but {events('ended')}"
+    assert heard or codes, f"neither sound nor an error, but an end of {url}"
     return codes[0] if codes else "sound"

@@ -68,8 +68,16 @@ class Server:
 
     def terminate(self) -> int:
         """Asks it to stop, as Ctrl-C and systemd do; its exit status."""
+        self.ask_to_stop()
+        return self.wait_for_end()
+
+    def ask_to_stop(self) -> None:
         assert self._process
         self._process.send_signal(signal.SIGTERM)
+
+    def wait_for_end(self) -> int:
+        """After it was asked to stop."""
+        assert self._process
         try:
             return self._process.wait(PATIENCE_SECONDS)
         except subprocess.TimeoutExpired:
@@ -145,14 +153,18 @@ class Antiphon:
 
     def close(self) -> None:
         """Leaves nothing behind, whatever state it is in."""
-        for server in (self.router, self.engine):
-            if server:
-                try:
-                    if server.is_running:
-                        server.terminate()
-                finally:
-                    server.kill()
-                    Server.all.remove(server)
+        servers = [server for server in (self.router, self.engine) if server]
+        # Both at once, as where a machine is shut down: each takes a quarter of a second.
+        stopping = [server for server in servers if server.is_running]
+        for server in stopping:
+            server.ask_to_stop()
+        for server in servers:
+            try:
+                if server in stopping:
+                    server.wait_for_end()
+            finally:
+                server.kill()
+                Server.all.remove(server)
         shutil.rmtree(self._socket_folder, ignore_errors=True)
 
 

@@ -86,9 +86,11 @@ def page_url(router: str, repository: str) -> str:
 
 
 @asynccontextmanager
-async def repository_tab(browser, router: str, repository: str, **options):
-    """A tab with a repository's page; `options` are those of a browser context."""
+async def repository_tab(browser, router: str, repository: str, before: str = "", **options):
+    """A tab with a repository's page; `before` is run in it before the page's own scripts; `options` are those of a
+    browser context."""
     context = await browser.new_context(**STILL | options)
+    await context.add_init_script(before)
     try:
         yield await RepositoryTab(await context.new_page()).open(page_url(router, repository))
     finally:

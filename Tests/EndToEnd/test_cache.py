@@ -15,10 +15,10 @@ from opus import FRAME, decode
 from processes import Antiphon
 from web_server import WebServer
 
-SONG = tone_clip(440, 3, FLAC)
-OTHER = tone_clip(880, 3, FLAC)
-PASSED_THROUGH = tone_clip(440, 3, OGG_OPUS)
-FROM_THE_WEB = tone_clip(440, 3, MP3_CBR)
+SONG = tone_clip(440, 2, FLAC)
+OTHER = tone_clip(880, 2, FLAC)
+PASSED_THROUGH = tone_clip(440, 2, OGG_OPUS)
+FROM_THE_WEB = tone_clip(440, 2, MP3_CBR)
 CLIPS = (SONG, OTHER, PASSED_THROUGH, FROM_THE_WEB)
 
 
@@ -110,7 +110,7 @@ async def test_a_replaced_file_is_heard_anew(start, media, tmp_path, new_session
     url = media.write(name, media.bytes(SONG))
 
     def pitch(packets: list[bytes]) -> float:
-        return dominant_frequency(decode(packets)[5 * FRAME : 120 * FRAME, 0])
+        return dominant_frequency(decode(packets)[5 * FRAME : 90 * FRAME, 0])
 
     antiphon = start()
     with antiphon:
@@ -161,8 +161,8 @@ async def test_what_came_from_the_web_is_asked_for_again_after_a_time(start, med
             asked = len(site.requests)
             assert await play(antiphon, new_session(), url) == heard
             assert len(site.requests) == asked, site.requests
-        # It took three seconds to play it.
-        with start("--web-cache-seconds", "2") as antiphon:
+        # It took two seconds to play it.
+        with start("--web-cache-seconds", "1") as antiphon:
             assert await play(antiphon, new_session(), url) == heard
             assert len(site.requests) > asked, "what is too old was played from disk"
             asked = len(site.requests)

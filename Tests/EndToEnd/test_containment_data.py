@@ -76,7 +76,7 @@ async def test_sessions_and_repositories_without_end(antiphon, mint, media, toke
     wanted += [("POST", "/api/v1/sessions/a-loopN/queue/loop", '{"mode":"queue"}', 10_001)]
     async with beside(antiphon, mint, media) as bystander:
         for each in wanted:
-            asked = {"wanted": [each], "connections": 10, "seconds": 8}
+            asked = {"wanted": [each], "connections": 10, "seconds": 4}
             await run("each_once", router=antiphon.router.address, token=token, **asked)
         await hold_put_away(bystander.figures, own)
 
@@ -90,7 +90,7 @@ async def test_queues_that_are_filled(antiphon, mint, media, token, own):
         answer = await post(antiphon.router.url, f"/api/v1/sessions/{session}/play", token, {"url": TONE.url})
         assert answer.status == 200, answer
     async with beside(antiphon, mint, media, is_judged=False) as bystander:
-        asked = {"entries": 10_000, "entry_bytes": 4_000, "seconds": 6}
+        asked = {"entries": 10_000, "entry_bytes": 4_000, "seconds": 4}
         reached = await run("fill", router=antiphon.router.address, token=token, sessions=sessions, **asked)
         answers = reached["answers"]
         bystander.figures.hold("adds", answers.get("queue", 0), at_least=3)

@@ -64,14 +64,21 @@ async def test_the_router_is_slow(mortal, tmp_path):
             assert reply.message.without_previews, reply
 
 
-@pytest.mark.parametrize("code", [4006, 4009, 4015, 1006])
-async def test_the_voice_connection_breaks(antiphon, stage, code):
-    await stage.ask("play", query=SONG.url)
-    await stage.hear(50)
-    since = stage.voice.mark()
-    stage.fake.drop_voice(stage.guild, code)
-    await stage.voice.wait(lambda: stage.voice.handshakes + stage.voice.resumes >= 2, "another connection", 40)
-    assert_plays((await stage.hear(150, since + 10))[50:], 440)
+async def test_the_voice_connection_breaks(antiphon, tmp_path):
+    """For four reasons, in as many guilds."""
+    reasons = (4006, 4009, 4015, 1006)
+
+    async def check(stage, code: int) -> None:
+        stage.move("anna", "Music")
+        await stage.ask("play", query=SONG.url)
+        await stage.hear(50)
+        since = stage.voice.mark()
+        stage.fake.drop_voice(stage.guild, code)
+        await stage.voice.wait(lambda: stage.voice.handshakes + stage.voice.resumes >= 2, f"another after {code}", 40)
+        assert_plays((await stage.hear(150, since + 10))[50:], 440)
+
+    async with stages(antiphon, tmp_path, *map(str, reasons)) as guilds:
+        await asyncio.gather(*map(check, guilds, reasons))
 
 
 async def test_a_handshake_that_is_lost(antiphon, stage, monkeypatch):

@@ -13,6 +13,7 @@ import pytest
 
 from client import connect_to_engine, listen, request
 from frozen import threads
+from hearing import until
 from inbox import PATIENCE_SECONDS, assert_unbroken
 from media import FLAC, MP3_CBR, OGG_OPUS, WAV, http_url, tone_clip
 from metrics import figure, wait_figure
@@ -73,32 +74,6 @@ async def test_an_exhausted_pool_says_so_and_recovers(tmp_path, media, new_sessi
             assert ready["type"] == "ready", ready
 
 
-async def test_the_pool_shrinks_when_there_is_nothing_to_do(tmp_path, media, new_session):
-    """Twelve tracks have a thread each; half a minute after the last there is none, and the next track plays."""
-    media.path(PASSTHROUGH)
-    with (
-        WebServer(media.root) as site,
-        Antiphon(tmp_path, media.root, allow=("127.0.0.1/32",), router=False) as antiphon,
-    ):
-        async with connect_to_engine(antiphon.socket) as engine:
-
-            async def wait_threads(count: int) -> None:
-                deadline = asyncio.get_running_loop().time() + PATIENCE_SECONDS
-                while (found := len(threads(antiphon.engine.pid, "worker"))) != count:
-                    assert asyncio.get_running_loop().time() < deadline, f"{found} workers, expected {count}"
-                    await asyncio.sleep(0.1)
-
-            sessions = [new_session() for _ in range(12)]
-            for number, session in enumerate(sessions):
-                await engine.send(type="play", session_id=session, url=f"{site.url}/hang", volume=(number + 1) / 12)
-            await wait_threads(12)
-            for session in sessions:
-                await engine.command(type="stop", session_id=session)
-            await wait_threads(0)
-            await engine.command(type="play", session_id=sessions[0], url=PASSTHROUGH.url)
-            await engine.wait_packets(10, session=sessions[0])
-
-
 # MARK: Sessions
 
 
@@ -126,19 +101,37 @@ async def test_one_session_too_many_is_refused_and_the_others_play_on(tmp_path, 
             await engine.wait_packets(10, session=third)
 
 
-async def test_what_a_session_held_is_freed_with_it(tmp_path, media, new_session):
-    """Where no cache keeps it for another."""
-    media.path(LONG)
-    options = ("--cache-bytes", "0")
-    with Antiphon(tmp_path, media.root, engine_options=options, router=False) as antiphon:
+async def test_what_sessions_held_is_freed_with_them(tmp_path, media, new_session):
+    """A timeline where no cache keeps it for another; and each of twelve tracks' threads. Half a minute after the last
+    there is none, and the next track plays."""
+    media.make(LONG, PASSTHROUGH)
+    with (
+        WebServer(media.root) as site,
+        Antiphon(
+            tmp_path, media.root, allow=("127.0.0.1/32",), engine_options=("--cache-bytes", "0"), router=False
+        ) as antiphon,
+    ):
+
+        async def wait_threads(count: int) -> None:
+            await until(lambda: len(threads(antiphon.engine.pid, "worker")) == count, f"{count} workers")
+
         async with connect_to_engine(antiphon.socket) as engine:
             session = new_session()
             await engine.command(type="play", session_id=session, url=LONG.url)
             await engine.wait_packets(20, session=session)
             assert await figure(antiphon.engine, "antiphon_engine_timeline_bytes") > 0
             await engine.command(type="stop", session_id=session)
+            sessions = [new_session() for _ in range(12)]
+            for number, each in enumerate(sessions):
+                await engine.send(type="play", session_id=each, url=f"{site.url}/hang", volume=(number + 1) / 12)
+            await wait_threads(12)
+            for each in sessions:
+                await engine.command(type="stop", session_id=each)
             for name in ("timelines", "timeline_bytes", "workers_busy", "productions_waiting"):
                 await wait_figure(antiphon.engine, f"antiphon_engine_{name}", lambda n: n == 0, "0")
+            await wait_threads(0)
+            await engine.command(type="play", session_id=session, url=PASSTHROUGH.url)
+            await engine.wait_packets(10, session=session, since=engine.mark())
 
 
 # MARK: Commands that cannot be understood

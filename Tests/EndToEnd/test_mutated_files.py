@@ -18,7 +18,7 @@ from outcome import outcome
 from processes import Antiphon
 
 COUNT = 1_000
-AT_ONCE = 24
+AT_ONCE = 48
 #: What is damaged may say that it is longer: so much of it is heard.
 ENOUGH_PACKETS = round(SECONDS * 50)
 #: What the engine may keep in memory after so many files, MiB.
@@ -73,10 +73,8 @@ async def test_each_ends_in_sound_or_in_a_clear_error(antiphon, seeds, media, ne
         whole = await asyncio.gather(*(play(engine, f"media:{kind}") for kind in kinds))
     assert set(whole) == {"sound"}, f"undamaged: {dict(zip(kinds, whole, strict=True))}"
     started = Footprint(engine_pid).mebibytes()
-    async with contextlib.AsyncExitStack() as stack:
-        # The list of all events of all plays would be looked through for each packet.
-        engines = [await stack.enter_async_context(connect_to_engine(antiphon.socket)) for _ in range(AT_ONCE)]
-        await asyncio.gather(*map(play_some, engines))
+    async with connect_to_engine(antiphon.socket) as engine:
+        await asyncio.gather(*(play_some(engine) for _ in range(AT_ONCE)))
 
     after = await decoder_figures(antiphon)
     print(f"\n{len(kinds)} kinds; {dict(outcomes.most_common())}; deaths of decoders {after['deaths']}")

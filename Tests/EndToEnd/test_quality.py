@@ -1,5 +1,6 @@
 """Bit rate, complexity and constant rate, measured on what arrives; and peaks that must not clip."""
 
+import asyncio
 import subprocess
 
 import numpy as np
@@ -43,11 +44,14 @@ def _kilobits(sizes: list[int]) -> float:
 
 async def test_a_play_has_the_bit_rate_it_asks_for(antiphon, media, new_session):
     media.path(MUSIC)
-    measured = {}
+    rates = (8, 64, None, 128, 510)
     async with connect_to_engine(antiphon.socket) as engine:
-        for asked in (8, 64, None, 128, 510):
+
+        async def measure(asked: int | None) -> float:
             fields = {} if asked is None else {"bitrate_kbps": asked}
-            measured[asked] = _kilobits(await _sizes(engine, new_session(), MUSIC.url, **fields))
+            return _kilobits(await _sizes(engine, new_session(), MUSIC.url, **fields))
+
+        measured = dict(zip(rates, await asyncio.gather(*map(measure, rates)), strict=True))
     wrong = {asked: kilobits for asked, kilobits in measured.items() if abs(kilobits / (asked or 128) - 1) > 0.15}
     assert not wrong, f"kbit/s asked for and measured: {measured}"
     assert measured[None] == measured[128], measured
