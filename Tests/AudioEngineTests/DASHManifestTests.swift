@@ -67,7 +67,7 @@ import WireProtocol
     let list = try Self.playlist(
       Self.template(
         #"media="$Time$" timescale="10" presentationTimeOffset="100""#,
-        #"<SegmentTimeline><S t="100" d="20" r="2"/><S d="40"/><S t="210" d="10" r="-1"/><S t="240" d="30" r="-1"/>"#
+        #"<SegmentTimeline><S t="100" d="20" r="2"/><S d="40"/><S t="210" d="10" r="-1"/><S t="240" d="30" r="-7"/>"#
           + "</SegmentTimeline>"))
     #expect(
       Self.names(list) == ["100", "120", "140", "160", "210", "220", "230", "240", "270"])

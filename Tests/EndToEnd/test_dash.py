@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import gzip
+import shutil
 
 import pytest
 from aiohttp import web
@@ -117,7 +118,8 @@ async def test_a_live_stream_is_joined_near_its_end_and_followed(antiphon, media
 async def test_a_segment_that_is_missing_is_left_out(antiphon, media, tmp_path, new_session):
     """Of a live stream: of a track it is an error."""
     dash.make(tmp_path, media.path(TONE), "timeline", seconds=1)
-    (tmp_path / "chunk-stream0-00005.m4s").unlink()
+    for number in (1, 5):
+        (tmp_path / f"chunk-stream0-{number:05}.m4s").unlink()
     template = (
         '<SegmentTemplate duration="1" media="chunk-stream0-$Number%05d$.m4s" initialization="init-stream0.m4s"/>'
     )
@@ -129,14 +131,13 @@ async def test_a_segment_that_is_missing_is_left_out(antiphon, media, tmp_path, 
     async with hls.site(tmp_path) as (url, _), listen(antiphon.router.url, new_session()) as listener:
         ready = await listener.play(f"{url}/live.mpd")
         assert ready["live"], ready
-        # Fourteen of the fifteen seconds.
-        await listener.wait_packets(690)
+        # Thirteen of the fifteen seconds, and the first that is there has its initialization.
+        await listener.wait_packets(640)
         assert not listener.events("error") and not listener.events("buffering")
         async with listen(antiphon.router.url, new_session()) as other:
             await other.play(f"{url}/track.mpd")
-            ended = await other.wait_event("ended", seconds=30)
-            errors = other.events("error")
-            assert ended["reason"] == "loadFailed" and errors[-1]["code"] == "source_not_found", (ended, errors)
+            await other.wait_event("ended", seconds=30)
+            assert [error["code"] for error in other.events("error")] == ["source_not_found"], other.events("error")
 
 
 async def test_a_page_leads_to_the_format_that_yt_dlp_chooses(antiphon, media, tmp_path, new_session):
@@ -144,12 +145,11 @@ async def test_a_page_leads_to_the_format_that_yt_dlp_chooses(antiphon, media, t
     for name, clip, kind in [("aac", HIGH, "timeline"), ("opus", TONE, "webm")]:
         dash.make(tmp_path / name, media.path(clip), kind)
     sets = [
-        f'<AdaptationSet mimeType="audio/{kind}"><Representation id="{name}" bandwidth="{bits}" codecs="{codec}">'
+        f'<AdaptationSet mimeType="audio/{kind}"><Representation id="{number}" bandwidth="{bits}" codecs="{codec}">'
         f'<BaseURL>{name}/</BaseURL><SegmentTemplate duration="4" initialization="init-stream0.{end}" '
         f'media="chunk-stream0-$Number%05d$.{end}"/></Representation></AdaptationSet>'
-        for name, kind, codec, bits, end in (
-            ("aac", "mp4", "mp4a.40.2", 256_000, "m4s"),
-            ("opus", "webm", "opus", 96_000, "webm"),
+        for number, (name, kind, codec, bits, end) in enumerate(
+            [("aac", "mp4", "mp4a.40.2", 256_000, "m4s"), ("opus", "webm", "opus", 96_000, "webm")]
         )
     ]
     head = 'xmlns="urn:mpeg:dash:schema:mpd:2011" type="static" mediaPresentationDuration="PT20S"'
@@ -167,23 +167,41 @@ async def test_a_page_leads_to_the_format_that_yt_dlp_chooses(antiphon, media, t
                 assert abs(dominant_frequency(sound_of(listener.packets())[RATE // 5 :]) - frequency) < 3
 
 
-@pytest.mark.parametrize("media_type", ["application/dash+xml", "text/xml", "application/xml; charset=utf-8"])
-async def test_a_manifest_is_known_by_what_it_is(antiphon, media, tmp_path, new_session, media_type):
-    """Its address need not say so; and one and the same text is asked for once."""
-    dash.make(tmp_path / "deep", media.path(TONE), "timeline")
+@pytest.mark.parametrize(
+    ("media_type", "kind"),
+    [
+        ("application/dash+xml", "mpd"),
+        ("text/xml", "mpd"),
+        ("application/xml; charset=utf-8", "mpd"),
+        ("application/vnd.apple.mpegurl", "m3u8"),
+        ("audio/mpegurl", "m3u8"),
+        ("audio/x-mpegurl", "list"),
+    ],
+)
+async def test_a_list_is_known_by_what_it_is(antiphon, media, tmp_path, new_session, media_type, kind):
+    """Its address need not say so; the text is asked for once, and goes out from where it was in the end."""
+    folder = tmp_path / "deep"
+    match kind:
+        case "mpd":
+            dash.make(folder, media.path(TONE), "timeline")
+        case "m3u8":
+            hls.make(folder, media.path(TONE), "ts")
+        case "list":
+            folder.mkdir()
+            shutil.copy(media.path(TONE), folder / "tone.flac")
+            (folder / "index.list").write_text("#EXTM3U\n#EXTINF:20,A tone\ntone.flac\n")
 
     async def old(_: web.Request) -> web.Response:
         raise web.HTTPFound("/deep/stream?x=1")
 
     async def stream(_: web.Request) -> web.Response:
-        text = (tmp_path / "deep/index.mpd").read_text()
-        return web.Response(text=text, headers={"Content-Type": media_type})
+        return web.Response(text=(folder / f"index.{kind}").read_text(), headers={"Content-Type": media_type})
 
     pages = {"old": old, "deep/stream": stream}
     async with hls.site(tmp_path, **pages) as (url, asked), listen(antiphon.router.url, new_session()) as listener:
         await listener.play(f"{url}/old")
         await listener.wait_packets(100)
-        assert [path for path in asked if "stream0" not in path] == ["/old", "/deep/stream"], asked
+        assert asked[:2] == ["/old", "/deep/stream"] and not {*asked[:2]} & {*asked[2:]}, asked
         await listener.command("stop")
 
 

@@ -254,7 +254,7 @@ class Extractor:
         if "antiphon_chosen" not in info:
             raise JobError(
                 "unsupported",
-                "it has no audio over http or in HLS segments" if info.get("formats") or info.get("url") else "it has no media",
+                "it has no audio over http or in segments" if info.get("formats") or info.get("url") else "it has no media",
             )
         headers = list((info.get("http_headers") or {}).items())[:HEADER_LIMIT]
         return {
@@ -302,7 +302,7 @@ class Extractor:
 
 
 def choose_format(formats: list[dict], format_id: str | None):
-    """The best audio that one plain request gets, else the best in HLS segments; `format_id` asks for that one again and
+    """The best audio that one plain request gets, else the best in segments; `format_id` asks for that one again and
     no other."""
     for protocols in (PLAIN_PROTOCOLS, SEGMENTED_PROTOCOLS):
         fitting = [

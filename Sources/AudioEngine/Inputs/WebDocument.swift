@@ -49,7 +49,10 @@ extension HTTPTransfer.Head {
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
   ]
 
-  /// The server's clock (`Date`, RFC 9110, section 5.6.7), else this machine's, in Unix seconds.
+  private static let ageSeconds = 0.0...86_400.0
+
+  /// The server's clock (`Date`, RFC 9110, section 5.6.7) and what a cache has added (`Age`, RFC 9111, section 5.1), else
+  /// this machine's, in Unix seconds.
   var servedSeconds: Double {
     // "Sun, 06 Nov 1994 08:49:37 GMT"
     let words = headers.first(name: "date")?.split(separator: " ") ?? []
@@ -57,7 +60,12 @@ extension HTTPTransfer.Head {
       return Date().timeIntervalSince1970
     }
     let number = month < 9 ? "0\(month + 1)" : "\(month + 1)"
-    let date = try? Date("\(words[3])-\(number)-\(words[1])T\(words[4])Z", strategy: .iso8601)
-    return (date ?? Date()).timeIntervalSince1970
+    guard let date = try? Date("\(words[3])-\(number)-\(words[1])T\(words[4])Z", strategy: .iso8601) else {
+      return Date().timeIntervalSince1970
+    }
+    let age = headers.first(name: "age").flatMap { Double($0) }.flatMap {
+      Self.ageSeconds.contains($0) ? $0 : nil
+    }
+    return date.timeIntervalSince1970 + (age ?? 0)
   }
 }

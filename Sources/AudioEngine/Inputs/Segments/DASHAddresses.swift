@@ -5,7 +5,7 @@ struct DASHAddresses {
   /// Of a live stream the last so many are looked at: what is read next is among them.
   private static let maximumLiveSegmentCount = 200
   /// Of one `S`: over five days of segments of two seconds.
-  private static let repetitions = -1...1 << 18
+  private static let repetitions = -(1 << 18)...1 << 18
   private static let times = 0...1 << 61
   private static let timescales = 1...1_000_000_000
   private static let microseconds = 1e6
@@ -153,8 +153,8 @@ struct DASHAddresses {
         throw DASHManifest.broken("a segment has no duration")
       }
       try check(duration)
-      var count = (try Self.number(entry, "r", in: Self.repetitions) ?? 0) + 1
-      if count == 0 {
+      var count = 1 + (try Self.number(entry, "r", in: Self.repetitions) ?? 0)
+      if count < 1 {
         let next = index + 1 < entries.count ? try Self.number(entries[index + 1], "t", in: Self.times) : nil
         count = try self.count(of: duration, from: time, to: next)
       }

@@ -34,7 +34,7 @@ final class SegmentFetcher {
     connector = HTTPConnector(access: access, isCancelled: permit.isCancelled)
   }
 
-  /// What a playlist lists, or the one that it leads to.
+  /// What a playlist lists, or the one that it leads to; never a choice.
   func listing(_ document: WebDocument) throws(ErrorReport) -> SegmentListing {
     var document = document
     for _ in 0...Self.maximumNesting {
@@ -59,7 +59,7 @@ final class SegmentFetcher {
     return later
   }
 
-  /// What comes before a segment of fragmented MP4.
+  /// What comes before a segment of fragmented MP4 or of WebM.
   func map(_ part: SegmentPlaylist.Part) throws(ErrorReport) -> [UInt8] {
     if let map, map.part == part { return map.bytes }
     let bytes = try fetch(part, maximumByteCount: Self.maximumMapByteCount).bytes

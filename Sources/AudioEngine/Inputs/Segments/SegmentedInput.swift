@@ -1,8 +1,8 @@
 import ServiceSupport
 import WireProtocol
 
-/// The bytes of a stream in segments, of HLS or DASH: its segments one after the other, decrypted, without their ID3 tags. Where a playlist says
-/// that another stream follows, this one ends, and `beginNextPart` goes on with that.
+/// The bytes of a stream in segments, of HLS or DASH: its segments one after the other, decrypted, without their ID3
+/// tags. Where a playlist says that another stream follows, this one ends, and `beginNextPart` goes on with that.
 final class SegmentedInput: MediaInput {
   /// How often in a row a live playlist may fail before the source is opened anew.
   private static let maximumReloadFailures = 5
@@ -109,8 +109,9 @@ final class SegmentedInput: MediaInput {
         hasNextPart = true
         return 0
       }
-      nextNumber = next.nextNumber
+      // Only then: who reads on after an error has it again.
       try open(next)
+      nextNumber = next.nextNumber
     }
   }
 
@@ -162,15 +163,21 @@ final class SegmentedInput: MediaInput {
     do throws(ErrorReport) {
       var bytes: [UInt8] = []
       if let part = segment.map, part != map { bytes = try fetcher.map(part) }
-      map = segment.map
       if let key = segment.key {
         bytes += Self.withoutTag(try fetcher.decrypted(segment, key)[...])
         current = Segment(transfer: nil, bytes: bytes[...])
       } else {
         let transfer = try fetcher.open(segment.part)
+        do throws(ErrorReport) {
+          bytes += try beginning(of: transfer)
+        } catch {
+          transfer.close()
+          throw error
+        }
         current = Segment(transfer: transfer, bytes: bytes[...])
-        current!.bytes += try beginning(of: transfer)
       }
+      // Only now: what could not be opened took its map with it.
+      map = segment.map
     } catch {
       guard isLive, error.code != .superseded else { throw error }
       note(error)
