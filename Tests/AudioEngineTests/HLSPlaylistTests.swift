@@ -5,12 +5,12 @@ import WireProtocol
 @Suite struct `An HLS playlist` {
   private static let url = "https://cdn.example/a/index.m3u8?token=1"
 
-  private static func media(_ lines: String...) throws -> HLSMediaPlaylist {
+  private static func media(_ lines: String...) throws -> SegmentPlaylist {
     let text = "#EXTM3U\n#EXT-X-TARGETDURATION:6\n" + lines.joined(separator: "\n") + "\n"
-    guard case .media(let media) = try HLSPlaylist(text, url: url) else {
+    guard case .segments(let playlist) = try HLSPlaylist.listing(text, url: url) else {
       throw ErrorReport(.internal, "no list")
     }
-    return media
+    return playlist
   }
 
   @Test func `numbers its segments and knows where they are`() throws {
@@ -26,7 +26,15 @@ import WireProtocol
     #expect(list.segments.map(\.title) == ["One - Two", nil, nil])
     #expect(list.segments.map(\.isGap) == [false, true, false])
     #expect(list.segments.map(\.isDiscontinuous) == [false, false, true])
-    #expect(!list.isEnded)
+    #expect(!list.isEnded && list.joinSeconds == 18 && list.reloadSeconds == 3)
+  }
+
+  @Test func `may end its lines as Windows does`() throws {
+    let text = "#EXTM3U\r\n#EXT-X-TARGETDURATION:6\r\n#EXTINF:5,\r\na.ts\r\n#EXT-X-ENDLIST\r\n"
+    guard case .segments(let list) = try HLSPlaylist.listing(text, url: Self.url) else {
+      throw ErrorReport(.internal, "no list")
+    }
+    #expect(list.segments.map(\.part.url) == ["https://cdn.example/a/a.ts"] && list.isEnded)
   }
 
   @Test func `has byte ranges that follow each other, and maps`() throws {
@@ -69,19 +77,27 @@ import WireProtocol
     for text in [
       "", "hello", "#EXTM3U\n#EXTINF:1,\na.mp3\n", "[playlist]\nFile1=x\n", "\u{FEFF}#EXTM3U\n#EXT-X-ENDLIST",
     ] {
-      let error = #expect(throws: ErrorReport.self) { try HLSPlaylist(text, url: Self.url) }
+      let error = #expect(throws: ErrorReport.self) { try HLSPlaylist.listing(text, url: Self.url) }
       #expect(error?.code == .sourceNotAudio)
     }
+  }
+
+  /// A count that would run over is refused before it does.
+  @Test func `is not numbered beyond what can be counted`() {
+    let error = #expect(throws: ErrorReport.self) {
+      try Self.media("#EXT-X-MEDIA-SEQUENCE:\(Int.max)", "#EXTINF:1,", "a.ts")
+    }
+    #expect(error?.code == .sourceCorrupt)
   }
 
   // MARK: A choice
 
   private static func best(_ lines: String...) throws -> String {
     let text = "#EXTM3U\n" + lines.joined(separator: "\n")
-    guard case .main(let main) = try HLSPlaylist(text, url: url) else {
+    guard case .choice(let best) = try HLSPlaylist.listing(text, url: url) else {
       throw ErrorReport(.internal, "no choice")
     }
-    return main.bestAudioURL.replacing("https://cdn.example/a/", with: "")
+    return best.replacing("https://cdn.example/a/", with: "")
   }
 
   @Test func `gives the best sound alone that is not too much`() throws {

@@ -30,7 +30,7 @@ import WireProtocol
   @Test func `of the kind XSPF has creators and escaped addresses`() throws {
     let text = """
       <?xml version="1.0"?><playlist xmlns="http://xspf.org/ns/0/"><title>Mine</title><trackList>
-      <track><location>https://a.example/?x=1&amp;y=2</location><creator>Ann</creator><title>A &lt;b&gt;</title></track>
+      <track xml:id="a"><location>https://a.example/?x=1&amp;y=2</location><creator>Ann</creator><title>A &lt;b&gt;</title></track>
       <track><title>nowhere</title></track></trackList></playlist>
       """
     let list = try PlaylistFile(Array(text.utf8), from: Self.web)
@@ -62,17 +62,20 @@ import WireProtocol
     #expect(try Self.entries(text).count == PlaylistFile.maximumEntryCount)
   }
 
-  @Test func `of HLS segments is none`() {
-    #expect(throws: ErrorReport.self) {
-      try Self.entries("#EXTM3U\n#EXT-X-TARGETDURATION:6\n#EXTINF:6,\na.ts\n")
-    }
+  @Test(arguments: [
+    "#EXTM3U\n#EXT-X-TARGETDURATION:6\n#EXTINF:6,\na.ts\n", "<?xml version='1.0'?><MPD type='static'></MPD>",
+  ])
+  func `of segments is none`(text: String) {
+    let error = #expect(throws: ErrorReport.self) { try Self.entries(text) }
+    #expect(error?.code == .sourceNotAudio && error?.message.contains("segments") == true)
   }
 
   @Test(arguments: [
     ("https://a.example/x.M3U?token=1", nil, true), ("media:list.pls", nil, true),
     ("https://a.example/x", nil, false),
     ("https://a.example/x", "audio/x-scpls", true), ("https://a.example/m3u", "audio/mpeg", false),
-    ("https://a.example/x.mp3?file=.m3u", nil, false),
+    ("https://a.example/x.mp3?file=.m3u", nil, false), ("https://a.example/live.mpd", nil, true),
+    ("https://a.example/x", "application/dash+xml", true), ("https://a.example/x", "text/xml", false),
   ])
   func `is known by its name or its type`(name: String, type: String?, isOne: Bool) {
     #expect(PlaylistFile.mayBe(name: name, mediaType: type) == isOne)

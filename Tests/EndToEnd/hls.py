@@ -49,8 +49,9 @@ def broadcast(folder: Path, sound: Path, kind: str = "ts"):
 
 
 @contextlib.asynccontextmanager
-async def site(folder: Path):
-    """Serves a folder; the address, and the paths that are asked for."""
+async def site(folder: Path, **pages):
+    """Serves a folder, and what handlers make at addresses of their names; the address, and the paths that are asked
+    for."""
     asked: list[str] = []
 
     @web.middleware
@@ -59,6 +60,8 @@ async def site(folder: Path):
         return await handler(question)
 
     application = web.Application(middlewares=[note])
+    for name, handler in pages.items():
+        application.router.add_get(f"/{name}", handler)
     application.router.add_static("/", folder)
     async with TestServer(application) as server:
         yield str(server.make_url("")).rstrip("/"), asked

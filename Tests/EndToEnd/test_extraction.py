@@ -164,7 +164,7 @@ async def test_what_is_no_audio_is_named(antiphon, site, forbidden_site, new_ses
         "is a list of no segments": (
             lambda asked: asked.answer(200, b"#EXTM3U\n#EXT-X-ENDLIST\n", "application/vnd.apple.mpegurl"),
             "source_empty",
-            "HLS",
+            "segment",
         ),
     }
     for number, (what, (page, code, words)) in enumerate(bad.items()):

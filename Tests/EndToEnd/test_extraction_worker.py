@@ -326,3 +326,26 @@ def test_its_own_orders_are_understood(worker):
                 for name, function in kept.items():
                     if name in vars(module):
                         setattr(module, name, function)
+
+
+def test_segments_are_chosen_where_there_is_nothing_plain(worker):
+    """The best is last, as yt-dlp sorts. DASH without a manifest's address is made of fragments, which are not read."""
+    plain = {"format_id": "p", "protocol": "https", "url": "https://a.example/p.webm", "vcodec": "none"}
+    hls = {"format_id": "h", "protocol": "m3u8_native", "url": "https://a.example/h.m3u8", "vcodec": "none"}
+    dash = {
+        "format_id": "d",
+        "protocol": "http_dash_segments",
+        "url": "https://a.example/base/",
+        "manifest_url": "https://a.example/d.mpd",
+        "vcodec": "none",
+    }
+    fragments = {**dash, "format_id": "f", "manifest_url": None}
+    foreign = {**dash, "format_id": "x", "manifest_url": "file:///etc/passwd"}
+
+    def chosen(*formats: dict, format_id: str | None = None) -> list[str]:
+        return [worker.stream_url(item) for item in worker.choose_format([*formats], format_id)]
+
+    assert chosen(plain, hls, dash) == ["https://a.example/p.webm"]
+    assert chosen(hls, dash, fragments, foreign) == ["https://a.example/d.mpd"]
+    assert chosen(hls, dash, format_id="h") == ["https://a.example/h.m3u8"]
+    assert chosen(fragments, foreign) == []

@@ -108,14 +108,15 @@ def ffmpeg(arguments: str, output: Path) -> None:
 
 def make_conversations(folder: Path) -> None:
     """What an honest decoder says, and the same with another end: see Script.swift and DecoderMessages.swift."""
-    began, read, seek, opened, share, transcodes, packets, ended, picture, failed = range(1, 11)
+    began, read, seek, opened, share, transcodes, packets, ended, metadata, picture, failed = range(1, 12)
     facts = {"chapters": [{"start_ms": 0, "title": "One"}], "isDurationEstimated": False, "codecName": "flac"}
     facts |= {"title": "Title", "durationMilliseconds": 60, "hasPicture": True, "fitsPassthrough": False}
     report = {"code": "source_corrupt", "message": "broken", "hint": "mend it", "severity": "common", "stage": "probe"}
     open_it = message(began, number=7) + message(read, number=4_096) + message(seek, number=9)
     open_it += message(share) + message(opened, json.dumps(facts).encode())
     made = b"".join(struct.pack("<H", 40) + b"\xfc" + bytes(39) for _ in range(3))
-    playing = message(transcodes) + message(packets, made) + message(packets, made, flag=1, number=1_000)
+    title = message(metadata, json.dumps({"title": "Title", "artist": "Artist"}).encode())
+    playing = message(transcodes) + message(packets, made) + title + message(packets, made, flag=1, number=1_000)
     image = b"\x89PNG\r\n\x1a\n" + bytes(40)
     end = bytes([14])
     rows = {

@@ -88,7 +88,9 @@ package struct QueryResolver: Sendable {
       Self.fetches.async { [web] in
         continuation.resume(
           returning: Result { () throws(ErrorReport) in
-            try PlaylistFile(fetching: WebRequest(url: url), access: web, isCancelled: { false })
+            try PlaylistFile(
+              HTTPConnector(access: web, isCancelled: { false }).document(
+                WebRequest(url: url), maximumByteCount: SegmentPlaylist.maximumByteCount))
           })
       }
     }

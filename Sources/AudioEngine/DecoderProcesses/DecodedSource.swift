@@ -41,7 +41,7 @@ final class DecodedSource {
     }
   }
 
-  private var segmented: (any SegmentedInput)? { input as? any SegmentedInput }
+  private var segmented: SegmentedInput? { input as? SegmentedInput }
 
   /// Goes on with the stream that follows at a discontinuity.
   ///

@@ -12,7 +12,7 @@ package struct Extraction: Sendable {
   let request: WebRequest
   /// yt-dlp's name of the format; the same format again is the same bytes.
   let formatID: String?
-  /// It is an HLS playlist.
+  /// It is a playlist of HLS or a manifest of DASH.
   let isSegmented: Bool
   let title: String?
   let artist: String?

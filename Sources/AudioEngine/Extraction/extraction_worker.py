@@ -29,7 +29,8 @@ URL_LIMIT = 8_192
 TEXT_LIMIT = 300
 HEADER_LIMIT = 32
 PLAIN_PROTOCOLS = ("http", "https")
-SEGMENTED_PROTOCOLS = ("m3u8", "m3u8_native")
+DASH_PROTOCOL = "http_dash_segments"
+SEGMENTED_PROTOCOLS = ("m3u8", "m3u8_native", DASH_PROTOCOL)
 #: Programs that yt-dlp may start: the JavaScript runtime that YouTube's player needs, which yt-dlp itself starts
 #: without any permission. ffmpeg and the like would open connections that nobody checks.
 PROGRAMS = {"deno"}
@@ -253,12 +254,12 @@ class Extractor:
         if "antiphon_chosen" not in info:
             raise JobError(
                 "unsupported",
-                "it has no audio over http or in HLS segments" if info.get("formats") or info.get("url") else "it has no media",
+                "it has no audio over http or in segments" if info.get("formats") or info.get("url") else "it has no media",
             )
         headers = list((info.get("http_headers") or {}).items())[:HEADER_LIMIT]
         return {
             "track": {
-                "stream_url": info["url"],
+                "stream_url": stream_url(info),
                 "format_id": info.get("format_id"),
                 "is_segmented": info.get("protocol") in SEGMENTED_PROTOCOLS,
                 "headers": [{"name": str(name), "value": str(value)} for name, value in headers],
@@ -301,7 +302,7 @@ class Extractor:
 
 
 def choose_format(formats: list[dict], format_id: str | None):
-    """The best audio that one plain request gets, else the best in HLS segments; `format_id` asks for that one again and
+    """The best audio that one plain request gets, else the best in segments; `format_id` asks for that one again and
     no other."""
     for protocols in (PLAIN_PROTOCOLS, SEGMENTED_PROTOCOLS):
         fitting = [
@@ -309,7 +310,7 @@ def choose_format(formats: list[dict], format_id: str | None):
             for item in formats
             if item.get("protocol") in protocols
             and item.get("acodec") != "none"
-            and is_web_url(item.get("url") or "")
+            and is_web_url(stream_url(item))
             and format_id in (None, item.get("format_id"))
         ]
         # Sorted by yt-dlp, the best last; what has no picture costs fewer bytes.
@@ -317,6 +318,11 @@ def choose_format(formats: list[dict], format_id: str | None):
         if chosen := chosen or (fitting[-1] if fitting else None):
             yield {**chosen, "antiphon_chosen": True}
             return
+
+
+def stream_url(item: dict) -> str:
+    """A format's address: of DASH its manifest's, and none where yt-dlp made it up of fragments itself."""
+    return item.get("manifest_url" if item.get("protocol") == DASH_PROTOCOL else "url") or ""
 
 
 def about(info: dict) -> dict:

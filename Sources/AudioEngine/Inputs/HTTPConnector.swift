@@ -81,7 +81,7 @@ final class HTTPConnector {
   ///   - journal: where look-ups and connections are noted; nil for nowhere.
   func get(
     _ request: inout WebRequest, _ range: HTTPTransfer.Range, journal: StageJournal?
-  ) throws(HTTPFailure) -> (HTTPTransfer, HTTPTransfer.Head) {
+  ) throws(HTTPFailure) -> (transfer: HTTPTransfer, head: HTTPTransfer.Head) {
     for _ in 0...Self.maximumRedirects {
       let (transfer, head) = try answer(to: request, range, journal)
       do throws(HTTPFailure) {
@@ -100,6 +100,24 @@ final class HTTPConnector {
       ErrorReport(
         .sourceUnreachable, "more than \(Self.maximumRedirects) redirects", hint: "check the address",
         stage: .connect))
+  }
+
+  /// All of an address, or of a part of it. Blocks the calling thread.
+  func document(
+    _ request: WebRequest, _ range: HTTPTransfer.Range = HTTPTransfer.Range(first: 0), maximumByteCount: Int
+  ) throws(ErrorReport) -> WebDocument {
+    var request = request
+    let (transfer, head): (HTTPTransfer, HTTPTransfer.Head)
+    do throws(HTTPFailure) {
+      (transfer, head) = try get(&request, range, journal: nil)
+    } catch {
+      throw error.report
+    }
+    defer { transfer.close() }
+    let bytes = try WebDocument.readAll(maximumByteCount: maximumByteCount) { (bytes) throws(ErrorReport) in
+      try transfer.read(into: bytes, timeoutSeconds: access.timeoutSeconds, isCancelled: isCancelled)
+    }
+    return WebDocument(bytes: bytes, url: request.url, servedSeconds: head.servedSeconds)
   }
 
   /// The answer of the first of the host's addresses that can be connected to.
@@ -164,6 +182,12 @@ final class HTTPConnector {
           .sourceUnreachable, "the server answered \(head.status) for \(url.prefix(200))",
           hint: "try again later", stage: .connect),
         remedy: Self.remedy(forStatus: head.status))
+    }
+    if range.last != nil, head.status != 206 {
+      throw HTTPFailure(
+        ErrorReport(
+          .sourceUnreachable, "the server answered \(head.status) to a range that a playlist names",
+          stage: .connect))
     }
     if let encoding = head.headers.first(name: "content-encoding"), encoding != "identity" {
       throw HTTPFailure(

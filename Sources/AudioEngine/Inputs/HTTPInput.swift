@@ -43,6 +43,8 @@ final class HTTPInput: MediaInput {
   private(set) var isSeekable = false
   /// The media type that the server gives, in lower case and without parameters; `text/html` is a page.
   private(set) var contentType: String?
+  /// When it was opened, by the server's clock where that is known, in Unix seconds.
+  private var servedSeconds = 0.0
   /// Where it is a radio station, whose bytes have no end, no place to go back to, and no number that they may not
   /// exceed.
   private(set) var station: Station?
@@ -106,6 +108,14 @@ final class HTTPInput: MediaInput {
     }
   }
 
+  /// All of it, which may have so many bytes; there is nothing to read then.
+  func document(maximumByteCount: Int) throws(ErrorReport) -> WebDocument {
+    let bytes = try WebDocument.readAll(maximumByteCount: maximumByteCount) { (bytes) throws(ErrorReport) in
+      try read(into: bytes)
+    }
+    return WebDocument(bytes: bytes, url: request.url, servedSeconds: servedSeconds)
+  }
+
   // MARK: Connecting
 
   /// The first request. It asks for a range, though for all of it: a server that can do ranges says so.
@@ -117,6 +127,7 @@ final class HTTPInput: MediaInput {
     contentType = head.headers.first(name: "content-type").map {
       $0.prefix { $0 != ";" }.trimmingCharacters(in: .whitespaces).lowercased()
     }
+    servedSeconds = head.servedSeconds
     entity = head.entity
     station = Station(head.headers).flatMap { byteCount == nil || $0.metadataInterval != nil ? $0 : nil }
     if let station {

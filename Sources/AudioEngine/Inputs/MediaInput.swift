@@ -16,20 +16,6 @@ protocol MediaInput: AnyObject {
   func seek(to offset: Int64) throws(ErrorReport)
 }
 
-/// A source in segments, of which a playlist tells.
-protocol SegmentedInput: MediaInput {
-  /// It has no end.
-  var isLive: Bool { get }
-  /// nil where it is live.
-  var durationMilliseconds: Int? { get }
-  /// Where its first byte is in the track.
-  var originMilliseconds: Int { get }
-  /// It has come to its end, and another stream follows.
-  var hasNextPart: Bool { get }
-  /// Goes on with that.
-  func beginNextPart()
-}
-
 extension MediaInput {
   /// What has no name of its own is known by when it was read.
   var identity: SourceIdentity { .fetchedNow }

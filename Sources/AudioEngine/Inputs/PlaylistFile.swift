@@ -6,7 +6,7 @@ import WireProtocol
   import Foundation
 #endif
 
-/// What a playlist file lists: M3U (also as UTF-8), PLS or XSPF. A list of HLS segments is none.
+/// What a playlist file lists: M3U (also as UTF-8), PLS or XSPF. A list of segments is none.
 package struct PlaylistFile: Equatable {
   package struct Entry: Equatable {
     /// What `play` takes.
@@ -17,16 +17,17 @@ package struct PlaylistFile: Equatable {
   /// More of a file is not read, and further entries are left out.
   package static let maximumByteCount = 256 << 10
   package static let maximumEntryCount = 1_000
-  private static let fileSuffixes = [".m3u", ".m3u8", ".pls", ".xspf"]
+  private static let fileSuffixes = [".m3u", ".m3u8", ".pls", ".xspf", ".mpd"]
   private static let mediaTypes: Set<String> = [
     "audio/x-mpegurl", "audio/mpegurl", "application/x-mpegurl", "application/mpegurl",
     "application/vnd.apple.mpegurl", "audio/x-scpls", "application/pls+xml", "application/xspf+xml",
+    "application/dash+xml",
   ]
 
   package private(set) var title: String?
   package private(set) var entries: [Entry] = []
 
-  /// Whether a file may be one, by its name or the media type that its server gives.
+  /// Whether a file may be one, or a list of segments, by its name or the media type that its server gives.
   package static func mayBe(name: String, mediaType: String? = nil) -> Bool {
     let path = name.prefix { $0 != "?" && $0 != "#" }.lowercased()
     return mediaType.map(mediaTypes.contains) == true || fileSuffixes.contains(where: path.hasSuffix)
@@ -40,14 +41,15 @@ package struct PlaylistFile: Equatable {
     var text = bytes.withUnsafeBytes { TagText.decoded($0, isCut: bytes.count == Self.maximumByteCount) }
     if text.hasPrefix("\u{FEFF}") { text.removeFirst() }
     let lines = text.split(whereSeparator: \.isNewline).map { $0.trimmingCharacters(in: .whitespaces) }
-    if lines.contains(where: { $0.hasPrefix("#EXT-X-") }) {
+    if SegmentListing.isOne(bytes) {
       throw ErrorReport(
-        .sourceNotAudio, "it is a list of HLS segments, which is one stream", stage: .probe)
+        .sourceNotAudio, "it lists the segments of one stream, which is played from the web alone",
+        stage: .probe)
     }
     if lines.first?.lowercased() == "[playlist]" {
       readPLS(lines, source)
     } else if text.hasPrefix("<") {
-      readXSPF(text, source)
+      readXSPF(bytes, source)
     } else {
       readM3U(lines, source)
     }
@@ -86,27 +88,14 @@ package struct PlaylistFile: Equatable {
   }
 
   /// `<track><location>…</location><title>…</title></track>`.
-  private mutating func readXSPF(_ text: String, _ source: MediaSource) {
-    let parts = text.split(separator: "<track>")
-    title = parts.first.flatMap { Self.content("title", of: $0) }.flatMap(TagText.bounded)
-    for part in parts.dropFirst().prefix(Self.maximumEntryCount) {
-      guard let address = Self.content("location", of: part) else { continue }
-      let names = [Self.content("creator", of: part), Self.content("title", of: part)].compactMap(\.self)
+  private mutating func readXSPF(_ bytes: [UInt8], _ source: MediaSource) {
+    guard let playlist = try? XMLElement(bytes) else { return }
+    title = playlist.child("title").flatMap { TagText.bounded($0.text) }
+    for track in playlist.child("trackList")?.children("track") ?? [] {
+      guard let address = track.child("location")?.text else { continue }
+      let names = [track.child("creator"), track.child("title")].compactMap { $0?.text }
       add(address, names.isEmpty ? nil : names.joined(separator: " - "), source)
     }
-  }
-
-  private static func content(_ element: String, of text: Substring) -> String? {
-    guard let start = text.range(of: "<\(element)>"),
-      let end = text[start.upperBound...].range(of: "</\(element)>")
-    else { return nil }
-    var content = text[start.upperBound..<end.lowerBound].trimmingCharacters(in: .whitespacesAndNewlines)
-    for (entity, character) in [
-      ("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'"), ("&amp;", "&"),
-    ] {
-      content = content.replacing(entity, with: character)
-    }
-    return content
   }
 
   private mutating func add(_ address: String, _ name: String?, _ source: MediaSource) {
@@ -140,22 +129,12 @@ extension PlaylistFile {
     try self.init(input.peek(at: 0, byteCount: Self.maximumByteCount), from: .file(path: path))
   }
 
-  /// Fetches one, by the rules for every source. Blocks the calling thread.
-  init(
-    fetching request: WebRequest, access: WebAccess, isCancelled: @escaping () -> Bool
-  ) throws(ErrorReport) {
-    var request = request
-    let transfer: HTTPTransfer
-    do throws(HTTPFailure) {
-      (transfer, _) = try HTTPConnector(access: access, isCancelled: isCancelled).get(
-        &request, HTTPTransfer.Range(first: 0), journal: nil)
-    } catch {
-      throw error.report
+  /// Reads one from the web.
+  init(_ document: WebDocument) throws(ErrorReport) {
+    guard document.bytes.count <= Self.maximumByteCount || SegmentListing.isOne(document.bytes) else {
+      throw ErrorReport(
+        .sourceTooLarge, "the playlist has over \(Self.maximumByteCount) bytes", stage: .probe)
     }
-    defer { transfer.close() }
-    let bytes = try transfer.readAll(
-      maximumByteCount: Self.maximumByteCount, timeoutSeconds: access.timeoutSeconds, isCancelled: isCancelled
-    )
-    try self.init(bytes, from: .web(url: request.url))
+    try self.init(document.bytes, from: .web(url: document.url))
   }
 }

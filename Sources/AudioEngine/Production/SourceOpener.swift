@@ -88,14 +88,15 @@ package struct SourceOpener: Sendable {
   ) throws(ErrorReport) -> OpenedSource {
     let finding: ErrorReport
     do throws(ErrorReport) {
-      let input = try HTTPInput(WebRequest(url: url), access: web, permit: permit)
-      if PlaylistFile.mayBe(name: url, mediaType: input.contentType) {
-        if let stream = try openSegments(WebRequest(url: url), permit, startMilliseconds: startMilliseconds) {
+      let request = WebRequest(url: url)
+      let input = try HTTPInput(request, access: web, permit: permit)
+      let isList = PlaylistFile.mayBe(name: url, mediaType: input.contentType)
+      if isList || Self.mayBeManifest(input.contentType), let document = try document(input, isList: isList) {
+        if SegmentListing.isOne(document.bytes) {
+          let stream = try open(document, request, nil, permit, startMilliseconds: startMilliseconds)
           return try probe(stream, of: .web(url: url), nil, permit)
         }
-        let playlist = try PlaylistFile(
-          fetching: WebRequest(url: url), access: web, isCancelled: permit.isCancelled)
-        return try open(playlist, permit, depth: depth)
+        if isList { return try open(PlaylistFile(document), permit, depth: depth) }
       }
       if let type = input.contentType, Self.isPage(type) { throw Self.page(url, type) }
       return try probe(input, of: .web(url: url), nil, permit)
@@ -106,15 +107,29 @@ package struct SourceOpener: Sendable {
     return try open(page: url, permit, startMilliseconds: startMilliseconds, finding: finding)
   }
 
-  /// Nil where the playlist is none of HLS.
-  private func openSegments(
-    _ request: WebRequest, _ permit: HeldPermit, startMilliseconds: Int
-  ) throws(ErrorReport) -> HLSInput? {
+  /// The text of what may be a list; nil for a page that is too long for one.
+  private func document(_ input: HTTPInput, isList: Bool) throws(ErrorReport) -> WebDocument? {
     do throws(ErrorReport) {
-      return try HLSInput(request, access: web, permit: permit, startMilliseconds: startMilliseconds)
+      return try input.document(maximumByteCount: SegmentPlaylist.maximumByteCount)
     } catch {
-      guard error.code == .sourceNotAudio, error.stage == .probe else { throw error }
+      guard error.code == .sourceTooLarge, !isList else { throw error }
       return nil
+    }
+  }
+
+  /// The segments that a text lists, or the file that it names.
+  private func open(
+    _ document: WebDocument, _ request: WebRequest, _ extraction: Extraction?, _ permit: HeldPermit,
+    startMilliseconds: Int
+  ) throws(ErrorReport) -> any MediaInput {
+    let fetcher = SegmentFetcher(
+      request, representationID: extraction?.formatID, access: web, permit: permit)
+    switch try fetcher.listing(document) {
+    case .segments(let playlist):
+      return try SegmentedInput(
+        playlist, fetcher, access: web, permit: permit, startMilliseconds: startMilliseconds)
+    case .file(let url), .choice(let url):
+      return try HTTPInput(request.redirected(to: url), access: web, permit: permit)
     }
   }
 
@@ -168,8 +183,10 @@ package struct SourceOpener: Sendable {
       throw ErrorReport(.sourceForbidden, "\(url.prefix(200)) leads to a file", stage: .extract)
     }
     if extraction.isSegmented {
-      let input = try HLSInput(
-        extraction.request, access: web, permit: permit, startMilliseconds: startMilliseconds)
+      let document = try HTTPInput(extraction.request, access: web, permit: permit)
+        .document(maximumByteCount: SegmentPlaylist.maximumByteCount)
+      let input = try open(
+        document, extraction.request, extraction, permit, startMilliseconds: startMilliseconds)
       return try probe(input, of: .web(url: url), extraction, permit)
     }
     var current = extraction
@@ -194,13 +211,17 @@ package struct SourceOpener: Sendable {
     permit.journal.record(.probe, since: probing)
     return OpenedSource(
       source: decoded, extraction: extraction, identity: input.identity, byteCount: input.byteCount,
-      station: input.station,
-      isEndless: (input as? any SegmentedInput)?.isLive == true)
+      station: input.station, isEndless: (input as? SegmentedInput)?.isLive == true)
   }
 
   /// Media types that are no audio, whatever they hold: there is no need to look.
   private static func isPage(_ type: String) -> Bool {
     type == "text/html" || type.hasSuffix("/xml") || type.hasSuffix("+xml")
+  }
+
+  /// A manifest of DASH whose server knows no more of it than that it is XML.
+  private static func mayBeManifest(_ type: String?) -> Bool {
+    type == "application/xml" || type == "text/xml"
   }
 
   private static func page(_ url: String, _ type: String) -> ErrorReport {

@@ -1,13 +1,9 @@
 import ServiceSupport
 import WireProtocol
 
-/// The bytes of an HLS stream: its segments one after the other, decrypted, without their ID3 tags. Where a playlist says
-/// that another stream follows, this one ends, and `beginNextPart` goes on with that.
-final class HLSInput: SegmentedInput {
-  /// How far from its end a live stream is joined, in target durations (RFC 8216, section 6.3.3).
-  private static let liveTargets = 3.0
-  /// Playlists in playlists.
-  private static let maximumNesting = 2
+/// The bytes of a stream in segments, of HLS or DASH: its segments one after the other, decrypted, without their ID3
+/// tags. Where a playlist says that another stream follows, this one ends, and `beginNextPart` goes on with that.
+final class SegmentedInput: MediaInput {
   /// How often in a row a live playlist may fail before the source is opened anew.
   private static let maximumReloadFailures = 5
   private static let shortestReloadSeconds = 1.0
@@ -15,9 +11,8 @@ final class HLSInput: SegmentedInput {
 
   private let access: WebAccess
   private let permit: HeldPermit
-  private let fetcher: HLSFetcher
-  private let url: String
-  private var playlist: HLSMediaPlaylist
+  private let fetcher: SegmentFetcher
+  private var playlist: SegmentPlaylist
   private var loadedNanoseconds: UInt64
   private let firstNumber: Int
   private var nextNumber: Int
@@ -28,7 +23,7 @@ final class HLSInput: SegmentedInput {
   private(set) var hasNextPart = false
   private var hasDelivered = false
   /// What came before the segments since.
-  private var map: HLSMediaPlaylist.Part?
+  private var map: SegmentPlaylist.Part?
   private var deliveredByteCount: Int64 = 0
 
   let byteCount: Int64? = nil
@@ -42,24 +37,23 @@ final class HLSInput: SegmentedInput {
   }
 
   /// - Parameters:
-  ///   - request: of the playlist.
+  ///   - playlist: as it was when it was opened.
   ///   - startMilliseconds: where in the track reading begins; a live stream is joined near its end.
   init(
-    _ request: WebRequest, access: WebAccess, permit: HeldPermit, startMilliseconds: Int
+    _ playlist: SegmentPlaylist, _ fetcher: SegmentFetcher, access: WebAccess, permit: HeldPermit,
+    startMilliseconds: Int
   ) throws(ErrorReport) {
+    self.playlist = playlist
+    self.fetcher = fetcher
     self.access = access
     self.permit = permit
-    fetcher = HLSFetcher(request, access: access, permit: permit)
-    let connecting = MonotonicClock.nowNanoseconds
-    (playlist, url) = try Self.find(request.url, fetcher)
-    permit.journal.record(.connect, since: connecting)
     loadedNanoseconds = MonotonicClock.nowNanoseconds
     isLive = !playlist.isEnded
     (firstNumber, originMilliseconds) = Self.start(in: playlist, atMilliseconds: startMilliseconds)
     nextNumber = firstNumber
     guard !playlist.segments.isEmpty || isLive else {
       throw ErrorReport(
-        .sourceEmpty, "the HLS playlist lists no segment", hint: HLSPlaylist.hint, stage: .probe)
+        .sourceEmpty, "the playlist lists no segment", hint: SegmentListing.hint, stage: .probe)
     }
   }
 
@@ -70,30 +64,15 @@ final class HLSInput: SegmentedInput {
     isLive ? nil : Int((playlist.segments.reduce(0) { $0 + $1.seconds } * 1_000).rounded())
   }
 
-  private static func find(
-    _ url: String, _ fetcher: HLSFetcher
-  ) throws(ErrorReport) -> (HLSMediaPlaylist, String) {
-    var url = url
-    for _ in 0...maximumNesting {
-      let (playlist, address) = try fetcher.playlist(url)
-      switch playlist {
-      case .media(let media): return (media, address)
-      case .main(let main): url = main.bestAudioURL
-      }
-    }
-    throw HLSPlaylist.broken("playlists lead to playlists")
-  }
-
   private static func start(
-    in playlist: HLSMediaPlaylist, atMilliseconds start: Int
+    in playlist: SegmentPlaylist, atMilliseconds start: Int
   ) -> (number: Int, milliseconds: Int) {
     let segments = playlist.segments
     guard playlist.isEnded else {
       var seconds = 0.0
-      let behind = liveTargets * playlist.targetSeconds
       let first = segments.lastIndex { segment in
         seconds += segment.seconds
-        return seconds >= behind
+        return seconds >= playlist.joinSeconds
       }
       let segment = first.map { segments[$0] } ?? segments.first
       return (segment?.number ?? 0, 0)
@@ -105,7 +84,7 @@ final class HLSInput: SegmentedInput {
       }
       seconds += segment.seconds
     }
-    return ((segments.last?.number ?? 0) + 1, Int((seconds * 1_000).rounded()))
+    return (segments.last?.nextNumber ?? 0, Int((seconds * 1_000).rounded()))
   }
 
   // MARK: Reading
@@ -130,8 +109,9 @@ final class HLSInput: SegmentedInput {
         hasNextPart = true
         return 0
       }
-      nextNumber = next.number + 1
+      // Only then: who reads on after an error has it again.
       try open(next)
+      nextNumber = next.nextNumber
     }
   }
 
@@ -171,28 +151,34 @@ final class HLSInput: SegmentedInput {
     } catch {
       // The next segment may be there.
       guard isLive, error.code != .superseded else { throw error }
-      note(error, of: nextNumber - 1)
+      note(error)
       return 0
     }
   }
 
-  private func open(_ segment: HLSMediaPlaylist.Segment) throws(ErrorReport) {
+  private func open(_ segment: SegmentPlaylist.Segment) throws(ErrorReport) {
     if let title = segment.title, isLive { permit.note(StreamMetadata(streamTitle: title)) }
     do throws(ErrorReport) {
       var bytes: [UInt8] = []
       if let part = segment.map, part != map { bytes = try fetcher.map(part) }
-      map = segment.map
       if let key = segment.key {
         bytes += Self.withoutTag(try fetcher.decrypted(segment, key)[...])
         current = Segment(transfer: nil, bytes: bytes[...])
       } else {
         let transfer = try fetcher.open(segment.part)
+        do throws(ErrorReport) {
+          bytes += try beginning(of: transfer)
+        } catch {
+          transfer.close()
+          throw error
+        }
         current = Segment(transfer: transfer, bytes: bytes[...])
-        current!.bytes += try beginning(of: transfer)
       }
+      // Only now: what could not be opened took its map with it.
+      map = segment.map
     } catch {
       guard isLive, error.code != .superseded else { throw error }
-      note(error, of: segment.number)
+      note(error)
     }
   }
 
@@ -229,17 +215,14 @@ final class HLSInput: SegmentedInput {
 
   // MARK: What comes next
 
-  private func nextSegment() throws(ErrorReport) -> HLSMediaPlaylist.Segment? {
+  private func nextSegment() throws(ErrorReport) -> SegmentPlaylist.Segment? {
     var failures = 0
     while true {
       if let next = playlist.segments.first(where: { $0.number >= nextNumber && !$0.isGap }) { return next }
       guard !playlist.isEnded else { return nil }
       try waitForReload()
       do throws(ErrorReport) {
-        guard case .media(let media) = try fetcher.playlist(url).0 else {
-          throw HLSPlaylist.broken("it became a choice of streams")
-        }
-        take(media)
+        take(try fetcher.reload(playlist))
         failures = 0
       } catch {
         failures += 1
@@ -249,20 +232,19 @@ final class HLSInput: SegmentedInput {
     }
   }
 
-  private func take(_ media: HLSMediaPlaylist) {
-    playlist = media
-    guard let last = media.segments.last else { return }
+  private func take(_ later: SegmentPlaylist) {
+    playlist = later
+    guard let first = later.segments.first, let last = later.segments.last else { return }
     // The server numbers its segments from the beginning again.
-    if last.number + 1 < nextNumber - media.segments.count { nextNumber = media.segments[0].number }
+    if last.nextNumber < nextNumber - (last.nextNumber - first.number) { nextNumber = first.number }
   }
 
-  /// Half a target duration after it was loaded, the shortest time that is allowed (RFC 8216, section 6.3.4).
   private func waitForReload() throws(ErrorReport) {
-    let seconds = max(playlist.targetSeconds / 2, Self.shortestReloadSeconds)
+    let seconds = max(playlist.reloadSeconds, Self.shortestReloadSeconds)
     try permit.wait(untilNanoseconds: loadedNanoseconds + UInt64(seconds * 1e9))
   }
 
-  private func note(_ error: ErrorReport, of number: Int) {
-    permit.journal.record(.restart, "the segment \(number) is left out: \(error.message)")
+  private func note(_ error: ErrorReport) {
+    permit.journal.record(.restart, "a segment is left out: \(error.message)")
   }
 }

@@ -1,56 +1,30 @@
 import WireProtocol
 
 /// A list of segments (RFC 8216, section 4.3.3).
-package struct HLSMediaPlaylist: Equatable {
-  /// Some bytes of an address.
-  package struct Part: Equatable {
-    package var url: String
-    /// Nil for all of it.
-    package var range: Range<Int64>?
-  }
+struct HLSMediaPlaylist {
+  /// How far from its end a live stream is joined, in target durations (RFC 8216, section 6.3.3).
+  private static let liveTargets = 3.0
 
-  /// How segments are encrypted: AES-128 in CBC mode (RFC 8216, section 5.2).
-  package struct Key: Equatable {
-    package var url: String
-    /// 16 bytes; nil for the segment's number.
-    package var initializationVector: [UInt8]?
-  }
+  /// Of segments; no count of them gets from here to the end of what can be counted.
+  private static let numbers = 0...1 << 62
 
-  package struct Segment: Equatable {
-    package var number: Int
-    package var part: Part
-    package var seconds: Double
-    package var title: String?
-    package var key: Key?
-    /// What comes before a segment of fragmented MP4.
-    package var map: Part?
-    /// Another stream than the one before it: timestamps and codec may be others.
-    package var isDiscontinuous: Bool
-    /// It is known to be missing.
-    package var isGap: Bool
-  }
-
-  package private(set) var segments: [Segment] = []
-  package private(set) var targetSeconds: Double = 0
-  /// Nothing will be added.
-  package private(set) var isEnded = false
-
-  private static let durationRange = 0.0...3_600.0
+  private(set) var playlist: SegmentPlaylist
 
   init(_ lines: [String], url: String) throws(ErrorReport) {
-    var number = 0
+    playlist = SegmentPlaylist(url: url)
+    var (number, targetSeconds) = (0, 0.0)
     var pending = Pending()
-    var (key, map): (Key?, Part?) = (nil, nil)
+    var (key, map): (SegmentPlaylist.Key?, SegmentPlaylist.Part?) = (nil, nil)
     for line in lines {
       let (name, value) = Self.split(line)
       switch name {
       case "#EXT-X-TARGETDURATION": targetSeconds = try Self.duration(value)
       case "#EXT-X-MEDIA-SEQUENCE":
-        guard let first = Int(value), first >= 0, segments.isEmpty else {
+        guard let first = Int(value), Self.numbers.contains(first), playlist.segments.isEmpty else {
           throw HLSPlaylist.broken("its media sequence is \(value.prefix(20))")
         }
         number = first
-      case "#EXT-X-ENDLIST": isEnded = true
+      case "#EXT-X-ENDLIST": playlist.isEnded = true
       case "#EXTINF":
         let parts = value.split(separator: ",", maxSplits: 1)
         pending.seconds = try Self.duration(parts.first ?? "")
@@ -62,16 +36,21 @@ package struct HLSMediaPlaylist: Equatable {
       case "#EXT-X-MAP": map = try Self.map(HLSPlaylist.attributes(value), url: url)
       case _ where line.hasPrefix("#"): break
       default:
-        let part = Part(url: try HLSPlaylist.address(line, from: url), range: pending.range)
-        segments.append(
-          Segment(
-            number: number, part: part, seconds: pending.seconds, title: pending.title, key: key, map: map,
-            isDiscontinuous: pending.isDiscontinuous, isGap: pending.isGap))
+        let part = SegmentPlaylist.Part(
+          url: try SegmentListing.address(line, from: url), range: pending.range)
+        playlist.segments.append(
+          SegmentPlaylist.Segment(
+            number: number, nextNumber: number + 1, part: part, seconds: pending.seconds,
+            title: pending.title,
+            key: key, map: map, isDiscontinuous: pending.isDiscontinuous, isGap: pending.isGap))
         number += 1
         pending = Pending(rangeEnd: pending.range?.upperBound ?? 0)
       }
     }
-    guard targetSeconds > 0 || isEnded else { throw HLSPlaylist.broken("it has no target duration") }
+    guard targetSeconds > 0 || playlist.isEnded else { throw HLSPlaylist.broken("it has no target duration") }
+    playlist.joinSeconds = Self.liveTargets * targetSeconds
+    // Half of one is the shortest time that is allowed (RFC 8216, section 6.3.4).
+    playlist.reloadSeconds = targetSeconds / 2
   }
 
   /// What the lines before a segment's address say of it.
@@ -91,7 +70,8 @@ package struct HLSMediaPlaylist: Equatable {
   }
 
   private static func duration(_ text: Substring) throws(ErrorReport) -> Double {
-    guard let seconds = Double(text.trimmingCharacters(in: .whitespaces)), durationRange.contains(seconds)
+    guard let seconds = Double(text.trimmingCharacters(in: .whitespaces)),
+      SegmentPlaylist.segmentSeconds.contains(seconds)
     else {
       throw HLSPlaylist.broken("a duration is \(text.prefix(20))")
     }
@@ -109,13 +89,15 @@ package struct HLSMediaPlaylist: Equatable {
     return offset..<offset + length
   }
 
-  private static func key(_ attributes: [String: String], url: String) throws(ErrorReport) -> Key? {
+  private static func key(_ attributes: [String: String], url: String) throws(ErrorReport) -> SegmentPlaylist
+    .Key?
+  {
     switch attributes["METHOD"] {
     case "NONE", nil: return nil
     case "AES-128":
       guard let address = attributes["URI"] else { throw HLSPlaylist.broken("a key has no address") }
-      return Key(
-        url: try HLSPlaylist.address(address, from: url),
+      return SegmentPlaylist.Key(
+        url: try SegmentListing.address(address, from: url),
         initializationVector: try attributes["IV"].map { (text) throws(ErrorReport) in try vector(text) })
     case let method?:
       throw ErrorReport(
@@ -136,10 +118,12 @@ package struct HLSMediaPlaylist: Equatable {
     return bytes
   }
 
-  private static func map(_ attributes: [String: String], url: String) throws(ErrorReport) -> Part {
+  private static func map(_ attributes: [String: String], url: String) throws(ErrorReport)
+    -> SegmentPlaylist.Part
+  {
     guard let address = attributes["URI"] else { throw HLSPlaylist.broken("a map has no address") }
-    return Part(
-      url: try HLSPlaylist.address(address, from: url),
+    return SegmentPlaylist.Part(
+      url: try SegmentListing.address(address, from: url),
       range: try attributes["BYTERANGE"].map { (text) throws(ErrorReport) in try range(text, after: 0) })
   }
 }

@@ -7,12 +7,8 @@ import WireProtocol
 #endif
 
 /// An HLS playlist (RFC 8216): a choice of others, or a list of segments.
-package enum HLSPlaylist: Equatable {
-  case main(HLSMainPlaylist)
-  case media(HLSMediaPlaylist)
-
-  /// More of a playlist is not read, and one with more lines is refused.
-  package static let maximumByteCount = 1 << 20
+package enum HLSPlaylist {
+  /// One with more lines is refused.
   package static let maximumLineCount = 20_000
 
   /// - Parameters:
@@ -20,38 +16,22 @@ package enum HLSPlaylist: Equatable {
   ///   - url: where it is, which relative addresses go out from.
   /// - Throws: `source_not_audio` for what is no HLS; `source_corrupt`, naming what is wrong; `source_forbidden` for an
   ///   address that is no web address.
-  package init(_ text: String, url: String) throws(ErrorReport) {
-    let lines = text.split(separator: "\n", omittingEmptySubsequences: true)
-      .map { $0.trimmingCharacters(in: .whitespaces) }
+  package static func listing(_ text: String, url: String) throws(ErrorReport) -> SegmentListing {
+    let lines = text.split(whereSeparator: \.isNewline).map { $0.trimmingCharacters(in: .whitespaces) }
     guard lines.first == "#EXTM3U", lines.contains(where: { $0.hasPrefix("#EXT-X-") }) else {
       throw ErrorReport(.sourceNotAudio, "it is no HLS playlist", stage: .probe)
     }
-    guard lines.count <= Self.maximumLineCount else {
-      throw Self.broken("it has over \(Self.maximumLineCount) lines")
-    }
+    guard lines.count <= maximumLineCount else { throw broken("it has over \(maximumLineCount) lines") }
     if lines.contains(where: { $0.hasPrefix("#EXT-X-STREAM-INF:") }) {
-      self = .main(try HLSMainPlaylist(lines, url: url))
-    } else {
-      self = .media(try HLSMediaPlaylist(lines, url: url))
+      return .choice(url: try HLSMainPlaylist(lines, url: url).bestAudioURL)
     }
+    return .segments(try HLSMediaPlaylist(lines, url: url).playlist)
   }
-
-  static let hint = "check the playlist's address, or tell who serves it"
 
   static func broken(_ what: String) -> ErrorReport {
-    ErrorReport(.sourceCorrupt, "the HLS playlist cannot be read: \(what)", hint: hint, stage: .probe)
-  }
-
-  /// - Throws: `source_forbidden` for what is neither http nor https: no playlist leads out of the web.
-  static func address(_ text: String, from url: String) throws(ErrorReport) -> String {
-    guard let address = URL(string: text, relativeTo: URL(string: url))?.absoluteString,
-      case .web(let checked)? = try? MediaSource(address)
-    else {
-      throw ErrorReport(
-        .sourceForbidden, "the HLS playlist names an address that is none of the web", hint: hint,
-        stage: .resolve)
-    }
-    return checked
+    ErrorReport(
+      .sourceCorrupt, "the HLS playlist cannot be read: \(what)", hint: SegmentListing.hint,
+      stage: .probe)
   }
 
   /// `NAME=value,NAME="value"` (RFC 8216, section 4.2).
@@ -79,8 +59,8 @@ package enum HLSPlaylist: Equatable {
 }
 
 /// A choice of renditions of the same sound (RFC 8216, section 4.3.4).
-package struct HLSMainPlaylist: Equatable {
-  struct Variant: Equatable {
+struct HLSMainPlaylist {
+  struct Variant {
     var url: String
     /// In bits a second, the peak.
     var bandwidth: Int
@@ -90,15 +70,12 @@ package struct HLSMainPlaylist: Equatable {
     var audioGroup: String?
   }
 
-  struct Rendition: Equatable {
+  struct Rendition {
     var group: String
     /// Nil where the sound is in the variant itself.
     var url: String?
     var isDefault: Bool
   }
-
-  /// More than this is more than Opus gives to its listeners.
-  package static let maximumBandwidth = 512_000
 
   private(set) var variants: [Variant] = []
   private(set) var renditions: [Rendition] = []
@@ -112,7 +89,7 @@ package struct HLSMainPlaylist: Equatable {
         let attributes = HLSPlaylist.attributes(line.dropFirst("#EXT-X-MEDIA:".count))
         guard attributes["TYPE"] == "AUDIO", let group = attributes["GROUP-ID"] else { continue }
         let address = try attributes["URI"].map { (text) throws(ErrorReport) in
-          try HLSPlaylist.address(text, from: url)
+          try SegmentListing.address(text, from: url)
         }
         renditions.append(
           Rendition(group: group, url: address, isDefault: attributes["DEFAULT"] == "YES"))
@@ -121,7 +98,7 @@ package struct HLSMainPlaylist: Equatable {
         let codecs = attributes["CODECS"]
         variants.append(
           Variant(
-            url: try HLSPlaylist.address(line, from: url),
+            url: try SegmentListing.address(line, from: url),
             bandwidth: attributes["BANDWIDTH"].flatMap { Int($0) } ?? 0, codecs: codecs,
             hasPicture: attributes["RESOLUTION"] != nil || Self.namesPicture(codecs ?? ""),
             audioGroup: attributes["AUDIO"]))
@@ -134,11 +111,13 @@ package struct HLSMainPlaylist: Equatable {
     ["avc", "hvc", "hev", "vp0", "av01", "dvh"].contains(where: codecs.contains)
   }
 
-  /// The address of the best sound within `maximumBandwidth`: sound alone before sound with a picture, which costs the
+  /// The address of the best sound within `SegmentPlaylist.maximumBandwidth`: sound alone before sound with a picture, which costs the
   /// picture's bytes, and then the smallest picture.
-  package var bestAudioURL: String {
+  var bestAudioURL: String {
     let alone = variants.filter { !$0.hasPicture }
-    let fitting = alone.filter { $0.bandwidth <= Self.maximumBandwidth }.max { $0.bandwidth < $1.bandwidth }
+    let fitting = alone.filter { $0.bandwidth <= SegmentPlaylist.maximumBandwidth }.max {
+      $0.bandwidth < $1.bandwidth
+    }
     if let best = fitting ?? alone.min(by: { $0.bandwidth < $1.bandwidth }) {
       return rendition(of: best) ?? best.url
     }
