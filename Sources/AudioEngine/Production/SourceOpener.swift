@@ -84,7 +84,15 @@ package struct SourceOpener: Sendable {
   ) throws(ErrorReport) -> OpenedSource {
     let finding: ErrorReport
     do throws(ErrorReport) {
-      let input = try HTTPInput(WebRequest(url: url), access: web, permit: permit)
+      let input: HTTPInput
+      do throws(HTTPFailure) {
+        input = try HTTPInput(WebRequest(url: url), access: web, permit: permit)
+      } catch  where error.isRefusal {
+        // A site may refuse an agent that it does not know, and let yt-dlp in.
+        return try open(page: url, permit, startMilliseconds: startMilliseconds, finding: error.report)
+      } catch {
+        throw error.report
+      }
       if PlaylistFile.mayBe(name: url, mediaType: input.contentType) {
         if let stream = try openSegments(WebRequest(url: url), permit, startMilliseconds: startMilliseconds) {
           return try probe(stream, of: .web(url: url), nil, permit)
@@ -152,8 +160,12 @@ package struct SourceOpener: Sendable {
     }
     permit.journal.record(.extract, since: asked)
     // What yt-dlp takes for a media file by its name alone.
-    if let finding, extraction.request.url == url { throw finding }
-    return try open(extraction, of: url, permit, startMilliseconds: startMilliseconds)
+    if let finding, finding.code == .sourceNotAudio, extraction.request.url == url { throw finding }
+    do throws(ErrorReport) {
+      return try open(extraction, of: url, permit, startMilliseconds: startMilliseconds)
+    } catch {
+      throw finding?.code == .sourceUnreachable ? Self.both(finding, error) : error
+    }
   }
 
   private func open(
@@ -169,15 +181,20 @@ package struct SourceOpener: Sendable {
       return try probe(input, of: .web(url: url), extraction, permit)
     }
     var current = extraction
-    let input = try HTTPInput(
-      extraction.request, access: web, permit: permit,
-      renew: { [extractor] () throws(ErrorReport) in
-        let asked = MonotonicClock.nowNanoseconds
-        current = try extractor.extract(
-          url, for: permit.client, replacing: current, isCancelled: permit.isCancelled)
-        permit.journal.record(.extract, since: asked, "the stream's address had expired")
-        return current.request
-      })
+    let input: HTTPInput
+    do throws(HTTPFailure) {
+      input = try HTTPInput(
+        extraction.request, access: web, permit: permit,
+        renew: { [extractor] () throws(ErrorReport) in
+          let asked = MonotonicClock.nowNanoseconds
+          current = try extractor.extract(
+            url, for: permit.client, replacing: current, isCancelled: permit.isCancelled)
+          permit.journal.record(.extract, since: asked, "the stream's address had expired")
+          return current.request
+        })
+    } catch {
+      throw error.report
+    }
     return try probe(input, of: .web(url: url), extraction, permit)
   }
 
@@ -210,8 +227,13 @@ package struct SourceOpener: Sendable {
     guard let finding, error.code != .superseded else { return error }
     var report = error
     report.message = "\(finding.message); \(error.message)"
-    // Of what is no page, yt-dlp was asked without much hope.
-    if finding.stage != .connect { report.code = .sourceNotAudio }
+    // Of what is no page, or may not be had, yt-dlp was asked without much hope.
+    let saysLittle = [.sourceNotAudio, .extractionFailed, .extractorUnavailable].contains(error.code)
+    if finding.code == .sourceUnreachable {
+      if saysLittle { report.code = .sourceUnreachable }
+    } else if finding.stage != .connect {
+      report.code = .sourceNotAudio
+    }
     return report
   }
 }
