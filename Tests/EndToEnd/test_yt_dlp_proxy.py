@@ -2,6 +2,7 @@
 
 import pytest
 
+from certificates import Authority
 from client import listen, request
 from extraction import COLD_SECONDS
 from media import MP3_CBR, tone_clip
@@ -23,15 +24,30 @@ def site(media):
 
 
 @pytest.fixture(scope="module")
-def proxy(site):
+def authority(tmp_path_factory):
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture(scope="module")
+def safe_site(site, authority):
+    with PageServer(tls=authority.server("safe.example")) as server:
+        server.add("/song.mp3", site.pages["/song.mp3"])
+        server.add("/song", lambda asked: asked.page('<audio src="song.mp3"></audio>'))
+        yield server
+
+
+@pytest.fixture(scope="module")
+def proxy(site, safe_site):
     names = {name: ("127.0.0.1", site.port) for name in ("music.example", "127.0.0.1", "127.0.0.2", "127.2")}
+    names |= {name: ("127.0.0.1", safe_site.port) for name in ("safe.example", "unsafe.example")}
     with Proxy(names, USER, "s@id:to-nobody") as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def antiphon(tmp_path_factory, media, proxy):
-    options = ("--yt-dlp-proxy", f"http://{USER}:{PASSWORD}@127.0.0.1:{proxy.port}")
+def antiphon(tmp_path_factory, media, proxy, authority):
+    address = f"http://{USER}:{PASSWORD}@127.0.0.1:{proxy.port}"
+    options = ("--yt-dlp-proxy", address, "--source-ca-file", str(authority.file))
     with Antiphon(
         tmp_path_factory.mktemp("proxied"), media.root, allow=("127.0.0.1/32",), engine_options=options
     ) as running:
@@ -45,10 +61,18 @@ async def play(antiphon, session: str, url: str):
     return answer
 
 
-async def test_a_page_and_its_stream_go_through_the_proxy(antiphon, site, proxy, new_session):
+@pytest.mark.parametrize(
+    ("name", "reached"),
+    [("far", {"music.example:80"}), ("away", {"safe.example:443"})],
+    ids=["http", "https"],
+)
+async def test_a_page_and_its_stream_go_through_the_proxy(antiphon, site, proxy, new_session, name, reached):
     """The engine's own look at the page does not."""
+    # yt-dlp follows to a page of a server that has TLS.
+    site.add("/away", lambda a: a.page("") if a.is_engine else a.redirect("https://safe.example/song"))
+    proxy.asked.clear()
     async with listen(antiphon.router.url, new_session()) as listener:
-        asked = await listener.send("play", url=f"{site.url}/far")
+        asked = await listener.send("play", url=f"{site.url}/{name}")
         ready = await listener.wait(
             lambda: next((e for e in listener.events() if e.get("request_id") == asked), None),
             "an answer",
@@ -57,7 +81,15 @@ async def test_a_page_and_its_stream_go_through_the_proxy(antiphon, site, proxy,
         assert ready["type"] == "ready", ready
         await listener.wait_packets(20)
         await listener.command("stop")
-    assert {"music.example:80", f"127.0.0.1:{site.port}"} <= set(proxy.asked), proxy.asked
+    assert set(proxy.asked) == reached | {f"127.0.0.1:{site.port}"}, proxy.asked
+
+
+async def test_behind_a_proxy_certificates_count_all_the_same(antiphon, site, safe_site, new_session):
+    url = site.add("/unsafe", lambda asked: asked.page('<audio src="https://unsafe.example/song.mp3"></audio>'))
+    safe_site.requests.clear()
+    answer = await play(antiphon, new_session(), url)
+    assert answer.code == "source_unreachable" and "is for another host" in answer.body["message"], answer
+    assert not safe_site.requests
 
 
 @pytest.mark.parametrize("host", ["127.0.0.2", "127.2", "2130706434", "[::1]"])
