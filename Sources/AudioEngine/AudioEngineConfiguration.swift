@@ -50,6 +50,14 @@ package struct AudioEngineConfiguration: Sendable {
   package var extractorPythonPath = Self.defaultExtractorPythonPath
   /// Folders whose yt-dlp plugins are loaded; none are without.
   package var extractorPluginFolders: [String] = []
+  /// What yt-dlp is signed in with.
+  package var extractorCookies: [Cookie] = []
+  /// What pages, and the streams behind them, are fetched through.
+  package var extractorProxy: WebProxy?
+  /// As `--extractor-args` of yt-dlp takes them.
+  package var extractorArguments: [String] = []
+  /// Believed beside the system's.
+  package var authorities: CertificateAuthorities?
   /// yt-dlp's name of the search for free text.
   package var searchPrefix = "ytsearch"
 

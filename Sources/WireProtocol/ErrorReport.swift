@@ -68,6 +68,14 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
   case sourceUnreachable = "source_unreachable"
   case sourceTimeout = "source_timeout"
   case sourceTooLarge = "source_too_large"
+  /// Its site wants somebody to sign in first.
+  case sourceNeedsSignIn = "source_needs_sign_in"
+  case sourceAgeRestricted = "source_age_restricted"
+  /// Its site shows it to some accounts alone: to friends, members, subscribers.
+  case sourcePrivate = "source_private"
+  case sourceGeoBlocked = "source_geo_blocked"
+  /// Its site wants fewer requests from here; `rateLimited` is our own word.
+  case sourceRateLimited = "source_rate_limited"
   /// The engine died twice while this was being opened or produced.
   case sourceCrashesEngine = "source_crashes_engine"
   /// A decoder process died twice while this was read in it.
@@ -91,7 +99,9 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
     switch self {
     case .invalidJSON, .invalidCommand, .invalidSessionID, .invalidSource: 400
     case .unauthorized: 401
-    case .sourceForbidden, .forbidden: 403
+    case .sourceForbidden, .sourceNeedsSignIn, .sourceAgeRestricted, .sourcePrivate, .sourceGeoBlocked,
+      .forbidden:
+      403
     case .noSuchSession, .notFound, .sourceNotFound: 404
     case .methodNotAllowed: 405
     case .invalidState, .superseded, .queueFull: 409
@@ -101,7 +111,7 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
       .idempotencyConflict:
       422
     case .internal: 500
-    case .sourceUnreachable, .extractionFailed: 502
+    case .sourceUnreachable, .sourceRateLimited, .extractionFailed: 502
     case .rateLimited: 429
     case .extractorUnavailable, .workersExhausted, .overloaded, .tooManySessions, .engineUnavailable,
       .webhooksDisabled:
@@ -114,8 +124,8 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
   var usualSeverity: ErrorReport.Severity {
     switch self {
     case .internal: .fault
-    case .sourceCorrupt, .sourceTruncated, .sourceUnreachable, .sourceTimeout, .sourceCrashesEngine,
-      .sourceCrashesDecoder, .storageFailed, .extractionFailed,
+    case .sourceCorrupt, .sourceTruncated, .sourceUnreachable, .sourceTimeout, .sourceRateLimited,
+      .sourceCrashesEngine, .sourceCrashesDecoder, .storageFailed, .extractionFailed,
       .extractorUnavailable, .workersExhausted, .overloaded, .engineUnavailable:
       .suspicious
     default: .common

@@ -35,6 +35,28 @@ import WireProtocol
     #expect(error?.code == .sourceForbidden)
   }
 
+  @Test(arguments: [
+    "localhost", "LOCALHOST.", "a.localhost", "0x7f.1", "2130706433", "127.1", "127.0.0.1.", "0177.0.0.1",
+    "0", "::1",
+    "::ffff:10.0.0.1", "169.254.169.254",
+  ])
+  func `what a proxy would resolve is refused where it is an address that is not public`(host: String) {
+    let error = #expect(throws: ErrorReport.self) {
+      try AddressPolicy(allowed: []).checkUnresolved(host: host)
+    }
+    #expect(error?.code == .sourceForbidden)
+  }
+
+  @Test func `names are a proxy's business, where they are plain`() throws {
+    for host in ["a.example", "1.1.1.1", "2606:4700::1111", "notlocalhost", "10.0.0.1.example"] {
+      try AddressPolicy(allowed: []).checkUnresolved(host: host)
+    }
+    let error = #expect(throws: ErrorReport.self) {
+      try AddressPolicy(allowed: []).checkUnresolved(host: "１２７.0.0.1")
+    }
+    #expect(error?.code == .invalidSource)
+  }
+
   @Test func `a name without address is not found`() {
     let error = #expect(throws: ErrorReport.self) {
       try AddressPolicy(allowed: []).resolve(host: "no-such-host.invalid")

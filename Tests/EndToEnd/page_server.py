@@ -1,6 +1,7 @@
 """A real HTTP server for pages: each path is a function, which can look at who asks and can wait."""
 
-from collections.abc import Callable
+import ssl
+from collections.abc import Callable, Sequence
 from http.server import BaseHTTPRequestHandler
 
 from local_server import LocalHandler, LocalServer
@@ -12,6 +13,7 @@ class Asked:
     def __init__(self, handler: BaseHTTPRequestHandler, site: "PageServer") -> None:
         self._handler = handler
         self.site = site
+        self._cookies: Sequence[str] = ()
         self.path = handler.path
 
     @property
@@ -20,10 +22,16 @@ class Asked:
         return self._handler.headers.get("User-Agent", "").startswith("Antiphon/")
 
     @property
+    def is_stream(self) -> bool:
+        """Asked by the engine, which wants a part each time, also in the name of yt-dlp's agent."""
+        return self._handler.headers.get("Range") is not None
+
+    @property
     def header(self) -> Callable[[str], str | None]:
         return self._handler.headers.get
 
-    def page(self, body: str, kind: str = "text/html; charset=utf-8") -> None:
+    def page(self, body: str, kind: str = "text/html; charset=utf-8", cookies: Sequence[str] = ()) -> None:
+        self._cookies = cookies
         self.answer(200, f"<!doctype html>{body}".encode() if "html" in kind else body.encode(), kind)
 
     def redirect(self, target: str) -> None:
@@ -38,7 +46,7 @@ class Asked:
         self._handler.send_response(status)
         self._handler.send_header("Content-Type", kind)
         self._handler.send_header("Content-Length", str(length))
-        for name, value in headers.items():
+        for name, value in [*headers.items(), *(("Set-Cookie", cookie) for cookie in self._cookies)]:
             self._handler.send_header(name.replace("_", "-"), value)
         self._handler.end_headers()
 
@@ -60,8 +68,8 @@ class Asked:
 class PageServer(LocalServer):
     """Answers each path of `pages`, without its query, with that function; others are 404."""
 
-    def __init__(self, address: str = "127.0.0.1") -> None:
-        super().__init__(_Handler, address)
+    def __init__(self, address: str = "127.0.0.1", tls: ssl.SSLContext | None = None) -> None:
+        super().__init__(_Handler, address, tls)
         self.pages: dict[str, Callable[[Asked], None]] = {}
 
     def add(self, path: str, page: Callable[[Asked], None]) -> str:

@@ -1,6 +1,7 @@
 """A real HTTP server for the engine to fetch from: one that is good, and one that is everything else."""
 
 import contextlib
+import ssl
 import threading
 import time
 import urllib.parse
@@ -27,8 +28,8 @@ class WebServer(LocalServer):
 
     BREAK_BYTES = 300_000
 
-    def __init__(self, folder: Path, address: str = "127.0.0.1") -> None:
-        super().__init__(_Handler, address)
+    def __init__(self, folder: Path, address: str = "127.0.0.1", tls: ssl.SSLContext | None = None) -> None:
+        super().__init__(_Handler, address, tls)
         self.folder = folder
         self.ranges: list[str | None] = []
         self.released = threading.Event()

@@ -8,7 +8,7 @@ import ServiceSupport
 
 /// What yt-dlp found behind a page's address: a stream, and what is known of it.
 package struct Extraction: Sendable {
-  /// Where the stream is, and the headers its server wants.
+  /// Where the stream is, and the headers and cookies its server wants.
   let request: WebRequest
   /// yt-dlp's name of the format; the same format again is the same bytes.
   let formatID: String?
@@ -33,7 +33,8 @@ package struct Extraction: Sendable {
   init(_ track: WorkerAnswer.Track) {
     request = WebRequest(
       url: track.streamURL,
-      headers: track.headers.map { WebRequest.Header(name: $0.name, value: $0.value) })
+      headers: track.headers.map { WebRequest.Header(name: $0.name, value: $0.value) },
+      cookies: track.cookies, isExtracted: true)
     formatID = track.formatID
     isSegmented = track.isSegmented
     title = track.about.title

@@ -339,20 +339,6 @@ actor ExtractionPool {
   private static func result(_ answer: WorkerAnswer) -> Answer {
     if let found = answer.result { return .success(found) }
     let failure = answer.error ?? WorkerAnswer.Failure(kind: "failed", message: "the worker gave no answer")
-    let code: ErrorCode =
-      switch failure.kind {
-      case "unsupported": .sourceNotAudio
-      case "forbidden": .sourceForbidden
-      case "too_large": .sourceTooLarge
-      default: .extractionFailed
-      }
-    let hint =
-      switch code {
-      case .sourceNotAudio: "give a page that holds audio, or the address of the file itself"
-      case .sourceForbidden: "an operator can allow a network with --allow-network"
-      case .extractionFailed: "try again; where it worked before, run deploy/upgrade-yt-dlp"
-      default: "give the address of the file itself"
-      }
-    return .failure(ErrorReport(code, "yt-dlp: \(failure.message)", hint: hint, stage: .extract))
+    return .failure(failure.report)
   }
 }

@@ -8,15 +8,25 @@ struct WorkerSettings: Encodable, Sendable {
   var searchPrefix: String
   /// Folders whose yt-dlp plugins are loaded; none without.
   var pluginFolders: [String]
+  /// Of a signed-in browser: each job has its own copy.
+  var cookies: [Cookie]
+  /// With its user and password.
+  var proxyURL: String?
+  /// As `--extractor-args` of yt-dlp takes them.
+  var extractorArguments: [String]
+  /// Certificates of further authorities, in PEM form.
+  var authorities: String?
   /// The longest a server may keep yt-dlp waiting.
   var socketTimeoutSeconds: Int
   /// Resident memory at which a worker gives its job up.
   var memoryByteLimit: Int
 
   enum CodingKeys: String, CodingKey {
-    case allowed, refused
+    case allowed, refused, cookies, authorities
     case searchPrefix = "search_prefix"
     case pluginFolders = "plugin_dirs"
+    case proxyURL = "proxy"
+    case extractorArguments = "extractor_args"
     case socketTimeoutSeconds = "socket_timeout_s"
     case memoryByteLimit = "memory_limit_bytes"
   }
@@ -74,7 +84,7 @@ struct WorkerAnswer: Decodable, Sendable {
   var residentByteCount: Int?
 
   struct Failure: Decodable, Sendable {
-    /// `unsupported` `forbidden` `too_large` `failed`.
+    /// `unsupported` `forbidden` `too_large` `sign_in` `age` `private` `geo` `rate` `proxy` `failed`.
     var kind: String
     var message: String
   }
@@ -90,6 +100,8 @@ struct WorkerAnswer: Decodable, Sendable {
     var formatID: String?
     var isSegmented: Bool
     var headers: [Header]
+    /// Those of the stream's domain.
+    var cookies: [Cookie]
     var about: About
 
     struct Header: Decodable, Sendable {
@@ -98,7 +110,7 @@ struct WorkerAnswer: Decodable, Sendable {
     }
 
     enum CodingKeys: String, CodingKey {
-      case headers, about
+      case headers, cookies, about
       case streamURL = "stream_url"
       case formatID = "format_id"
       case isSegmented = "is_segmented"

@@ -9,6 +9,7 @@ docs/decisions/0008-extraction-worker.md says why it is as it is.
 """
 
 import contextlib
+import http.cookiejar
 import importlib.machinery
 import importlib.util
 import ipaddress
@@ -28,6 +29,7 @@ ANSWER_BYTE_LIMIT = 512 * 1024
 URL_LIMIT = 8_192
 TEXT_LIMIT = 300
 HEADER_LIMIT = 32
+COOKIE_LIMIT = 64
 PLAIN_PROTOCOLS = ("http", "https")
 DASH_PROTOCOL = "http_dash_segments"
 SEGMENTED_PROTOCOLS = ("m3u8", "m3u8_native", DASH_PROTOCOL)
@@ -47,7 +49,12 @@ class AddressPolicy:
     name that changes its address gets around it. It cannot be taken away again.
     """
 
-    def __init__(self, allowed: list[str], refused: list[str]) -> None:
+    #: What is sent first of a request, or to a proxy.
+    _REQUEST = re.compile(rb"[A-Z]+ (?:https?://)?(?:[^\s/?#@]*@)?(\[[^\s\]]*\]|[^\s/?#:]*)[^\s]* HTTP/1\.[01]\r\n")
+
+    def __init__(self, allowed: list[str], refused: list[str], proxy: str | None = None) -> None:
+        #: The proxy's own addresses, which the operator has given: it may be on a network of his.
+        self._proxies = addresses_of(proxy) if proxy else set()
         self._allowed = [ipaddress.ip_network(network, strict=False) for network in allowed]
         self._refused = [ipaddress.ip_network(network, strict=False) for network in refused]
         #: The last address that was refused in this job.
@@ -65,6 +72,8 @@ class AddressPolicy:
         match event:
             case "socket.connect":
                 self._check(arguments[0].family, arguments[1])
+            case "http.client.send" if self._proxies:
+                self._check_proxied(arguments[1])
             case "socket.sendto" | "socket.sendmsg":
                 # Without a connection, and so without a check; yt-dlp needs none.
                 if arguments[1] is not None:
@@ -82,9 +91,31 @@ class AddressPolicy:
             numeric = ipaddress.ip_address(str(address[0]).partition("%")[0])
         except ValueError:
             raise Refused(f"{address[0]!r} is not a numeric address") from None
+        if (str(numeric), address[1]) not in self._proxies:
+            self._require(numeric)
+
+    def _check_proxied(self, data: object) -> None:
+        """What a proxy is asked for: names are its business, addresses in whatever form are ours, as in
+        `AddressPolicy.checkUnresolved`."""
+        request = self._REQUEST.match(data) if isinstance(data, bytes | bytearray) else None
+        host = request.group(1).decode("ascii", "replace").strip("[]").lower().removesuffix(".") if request else ""
+        if host == "localhost" or host.endswith(".localhost"):
+            host = "127.0.0.1"
+        if host:
+            with contextlib.suppress(socket.gaierror):
+                for found in socket.getaddrinfo(host, None, flags=socket.AI_NUMERICHOST):
+                    self._require(ipaddress.ip_address(found[4][0].partition("%")[0]))
+
+    def _require(self, numeric: ipaddress.IPv4Address | ipaddress.IPv6Address) -> None:
         if not self.permits(numeric):
             self.refused_address = str(numeric)
             raise Refused(f"the address {numeric} is not public")
+
+
+def addresses_of(proxy: str) -> set[tuple[str, int]]:
+    parts = urllib.parse.urlsplit(proxy)
+    found = socket.getaddrinfo(parts.hostname, parts.port or 80, type=socket.SOCK_STREAM)
+    return {(str(ipaddress.ip_address(item[4][0])), item[4][1]) for item in found}
 
 
 def embedded_address(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
@@ -160,11 +191,48 @@ class JobError(Exception):
 
 
 class Silence:
-    """yt-dlp's logger: what goes wrong comes as an exception."""
+    """yt-dlp's logger: what goes wrong comes as an exception, but why there is nothing to play as a warning."""
+
+    def __init__(self) -> None:
+        self.warnings: list[str] = []
 
     def debug(self, message: str) -> None: ...
 
-    info = warning = error = debug
+    info = error = debug
+
+    def warning(self, message: str) -> None:
+        self.warnings.append(message)
+
+
+#: What sites ask for, by the words of yt-dlp's extractors; the first that fits. A private video's words tell to sign in
+#: as well, and so do those of an age limit.
+DEMANDS = {
+    "rate": r"rate.?limit|too many requests|HTTP Error 429",
+    "age": r"confirm your age|\bage.?(restrict|limit|verif|gate)|adult verification|inappropriate for some users",
+    "private": r"\bprivate\b|members.?only|for members|this channel's members|subscribers|subscription|not subscribed"
+    r"|premium (users|members)|has to be bought|need to purchase|requires payment",
+    "geo": r"geo.?restrict|(in|from) (your|this|the current) (country|region|location)|available in your country",
+    "sign_in": r"\b(sign|log)(ed|ged)?.?in\b|not a bot|captcha|registered users|authenticat"
+    r"|account is (needed|required)|cookies .*are needed",
+}
+STATUS_DEMANDS = {429: "rate", 451: "geo", 401: "sign_in"}
+
+
+def demand(words: str) -> str | None:
+    return next((kind for kind, pattern in DEMANDS.items() if re.search(pattern, words, re.IGNORECASE)), None)
+
+
+def causes(error: BaseException) -> list[BaseException]:
+    """An exception, and those that it came from."""
+    found: list[BaseException] = []
+    waiting = [error]
+    while waiting:
+        current = waiting.pop()
+        if isinstance(current, BaseException) and current not in found:
+            found.append(current)
+            wrapped = getattr(current, "exc_info", None) or (None, None)
+            waiting += [current.__context__, current.__cause__, getattr(current, "cause", None), wrapped[1]]
+    return found
 
 
 class Extractor:
@@ -179,10 +247,15 @@ class Extractor:
             os.environ["YTDLP_NO_PLUGINS"] = "1"
         import yt_dlp
         import yt_dlp.globals
+        import yt_dlp.networking.exceptions
         import yt_dlp.utils
 
         yt_dlp.globals.plugin_dirs.value = settings["plugin_dirs"]
         self._library = yt_dlp
+        given = [word for item in settings["extractor_args"] for word in ("--extractor-args", item)]
+        self._extractor_args = yt_dlp.parse_options(["--ignore-config", *given]).ydl_opts["extractor_args"]
+        if authorities := settings.get("authorities"):
+            trust(authorities)
         self._orders = Orders(yt_dlp)
         self.version = yt_dlp.version.__version__
 
@@ -206,12 +279,12 @@ class Extractor:
             raise self._explained(error) from error
 
     def _extract(self, url: str, format_id: str | None) -> dict:
-        info = self._run(url, format_id, noplaylist=True, playlist_items="1")
+        info = page = self._run(url, format_id, noplaylist=True, playlist_items="1")
         while info and "entries" in info:
             info = next(iter(info["entries"]), None)
         if not info:
             raise JobError("unsupported", "the page is an empty playlist")
-        return self._track(info)
+        return self._track(info, page)
 
     def _list(self, query: str, limit: int) -> dict:
         # One more than wanted tells whether there are more.
@@ -219,39 +292,48 @@ class Extractor:
         if not info:
             raise JobError("unsupported", "nothing was found")
         if "entries" not in info:
-            return self._track(info)
+            return self._track(info, info)
         found = [entry for item in info["entries"] if item and (entry := self._entry(item, info))]
         return {"list": {"title": text(info.get("title")), "entries": found[:limit], "truncated": len(found) > limit}}
 
     def _run(self, query: str, format_id: str | None, **options: object) -> dict | None:
+        logger = Silence()
         options |= {
             "cachedir": False,
             "color": "never",
+            "extractor_args": self._extractor_args,
             "extractor_retries": 1,
             "format": lambda context: choose_format(context["formats"], format_id),
             # One song has the best sound for the fewest bytes; Opus is passed on as it is.
             "format_sort": ["acodec:opus", "abr", "+res", "+size"],
             # What no format was chosen of is seen by that; a playlist is not to fail for one of its entries.
             "ignore_no_formats_error": True,
-            "logger": Silence(),
-            "no_warnings": True,
+            "logger": logger,
             "noprogress": True,
-            # Not even one from the environment: an address has to be checked here.
-            "proxy": "",
+            # Where it is empty, not even one from the environment: an address has to be checked here.
+            "proxy": self._settings.get("proxy") or "",
             "quiet": True,
             "simulate": True,
             "socket_timeout": self._settings["socket_timeout_s"],
         }
-        # One for each job: no cookie of one page is sent for another.
+        # One for each job: no cookie of one page is sent for another, and what a job does to those given stays in it.
         with self._library.YoutubeDL(options) as downloader:
+            for cookie in self._settings["cookies"]:
+                downloader.cookiejar.set_cookie(given_cookie(cookie))
             info = downloader.extract_info(query, download=False)
             # A playlist may load its entries as they are asked for, which takes the downloader.
             if info and "entries" in info:
                 info["entries"] = list(info["entries"])
+            if info:
+                info["antiphon_cookies"] = list(downloader.cookiejar)
+                info["antiphon_warnings"] = logger.warnings
             return info
 
-    def _track(self, info: dict) -> dict:
+    def _track(self, info: dict, page: dict) -> dict:
         if "antiphon_chosen" not in info:
+            for warning in page["antiphon_warnings"]:
+                if kind := demand(warning):
+                    raise JobError(kind, self._told(warning))
             raise JobError(
                 "unsupported",
                 "it has no audio over http or in segments" if info.get("formats") or info.get("url") else "it has no media",
@@ -263,6 +345,7 @@ class Extractor:
                 "format_id": info.get("format_id"),
                 "is_segmented": info.get("protocol") in SEGMENTED_PROTOCOLS,
                 "headers": [{"name": str(name), "value": str(value)} for name, value in headers],
+                "cookies": cookies_for(info["url"], page["antiphon_cookies"]),
                 "about": about(info),
             }
         }
@@ -292,13 +375,100 @@ class Extractor:
             return JobError("too_large", "the page takes more memory than a worker has")
         cause = getattr(error, "exc_info", None)
         cause = cause[1] if cause and cause[1] else error
-        message = re.sub(r"^ERROR: |; please report this issue on .*", "", str(cause), flags=re.DOTALL)
         if self._policy.refused_address:
             return JobError("forbidden", f"it leads to the address {self._policy.refused_address}, which is not public")
         if isinstance(cause, Refused):
             return JobError("forbidden", str(cause))
-        kind = "unsupported" if isinstance(cause, self._library.utils.UnsupportedError) else "failed"
-        return JobError(kind, text(message) or type(cause).__name__)
+        kind, words = self._demand(error)
+        return JobError(kind, self._told(words or str(cause)) or type(cause).__name__)
+
+    def _demand(self, error: Exception) -> tuple[str, str | None]:
+        """What kind of failure it is, by the types of yt-dlp's exceptions first: words count only where an extractor means
+        to say something to people. The words where they are not the last exception's."""
+        types, network = self._library.utils, self._library.networking.exceptions
+        found = causes(error)
+        said = [item for item in found if isinstance(item, types.ExtractorError) and item.expected]
+        statuses = {item.status for item in found if isinstance(item, network.HTTPError)}
+        if any(isinstance(item, types.UnsupportedError) for item in said):
+            return "unsupported", None
+        for item in said:
+            if isinstance(item, types.GeoRestrictedError):
+                return "geo", item.orig_msg
+        refusals = [item for item in found if isinstance(item, network.ProxyError | ConnectionRefusedError)]
+        if self._settings.get("proxy") and (refusals or 407 in statuses):
+            return "proxy", "the proxy cannot be used"
+        for item in said:
+            if kind := demand(item.orig_msg):
+                return kind, item.orig_msg
+        return next((kind for status, kind in STATUS_DEMANDS.items() if status in statuses), "failed"), None
+
+    def _told(self, message: str) -> str | None:
+        """yt-dlp's words without its advice, which is for who types its options, and without the proxy's password."""
+        advice = r"[;.]? *(please report this issue on|Use --|See  http|Also see  ).*"
+        message = re.sub(rf"^ERROR: |{advice}", "", message, flags=re.DOTALL)
+        if proxy := self._settings.get("proxy"):
+            parts = urllib.parse.urlsplit(proxy)
+            for secret in (proxy, parts.netloc, parts.password, urllib.parse.unquote(parts.password or "")):
+                message = message.replace(secret, "***") if secret else message
+        return text(message)
+
+
+def trust(authorities: str) -> None:
+    """Has yt-dlp believe further authorities, whichever of its ways to connect it takes."""
+    from yt_dlp.networking import _helper
+
+    load = _helper.ssl_load_certs
+
+    def load_all(context, *arguments, **options):
+        load(context, *arguments, **options)
+        context.load_verify_locations(cadata=authorities)
+
+    _helper.ssl_load_certs = load_all
+
+
+def given_cookie(cookie: dict) -> http.cookiejar.Cookie:
+    wide, expires = cookie["subdomains"], cookie.get("expires")
+    return http.cookiejar.Cookie(
+        version=0,
+        name=cookie["name"],
+        value=cookie["value"],
+        port=None,
+        port_specified=False,
+        domain=f".{cookie['domain']}" if wide else cookie["domain"],
+        domain_specified=wide,
+        domain_initial_dot=wide,
+        path=cookie["path"],
+        path_specified=True,
+        secure=cookie["secure"],
+        expires=expires,
+        discard=expires is None,
+        comment=None,
+        comment_url=None,
+        rest={},
+    )
+
+
+def cookies_for(url: str, jar: list[http.cookiejar.Cookie]) -> list[dict]:
+    """Those of the domain that a stream is in; the engine looks which of them belong to which request."""
+    host = (urllib.parse.urlsplit(url).hostname or "").lower()
+    found = []
+    for cookie in jar:
+        domain = cookie.domain.lower().removeprefix(".")
+        # http.cookiejar writes a name without dots so.
+        domain = domain.removesuffix(".local") if f"{host}.local" == domain else domain
+        if host == domain or host.endswith(f".{domain}"):
+            found.append(
+                {
+                    "name": cookie.name,
+                    "value": cookie.value or "",
+                    "domain": domain,
+                    "subdomains": cookie.domain_specified,
+                    "path": cookie.path,
+                    "secure": cookie.secure,
+                    "expires": cookie.expires,
+                }
+            )
+    return found[:COOKIE_LIMIT]
 
 
 def choose_format(formats: list[dict], format_id: str | None):
@@ -436,7 +606,11 @@ def main() -> None:
         file.write("500")
     pipes = Pipes()
     settings = pipes.read_settings()
-    policy = AddressPolicy(settings["allowed"], settings["refused"])
+    try:
+        policy = AddressPolicy(settings["allowed"], settings["refused"], settings.get("proxy"))
+    except OSError:
+        pipes.write({"failure": "the name in --yt-dlp-proxy does not resolve"})
+        return
     sys.addaudithook(policy.audit)
     try:
         extractor = Extractor(settings, policy)

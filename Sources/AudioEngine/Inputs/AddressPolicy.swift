@@ -57,13 +57,40 @@ package struct AddressPolicy: Sendable {
       }
       return Array(inTurn.compactMap { $0 }.prefix(Self.maximumAddresses))
     }
-    throw ErrorReport(
-      .sourceForbidden, "\(host) is the address \(addresses[0]), which is not public",
-      hint: "an operator can allow a network with --allow-network", stage: .resolve)
+    throw Self.notPublic(host, addresses[0])
+  }
+
+  /// Checks a host that somebody else resolves. An address, in whatever form, and this machine's own names are known
+  /// without asking; of other names the other is trusted.
+  package func checkUnresolved(host: String) throws(ErrorReport) {
+    let lowered = host.lowercased()
+    let name = lowered.hasSuffix(".") ? String(lowered.dropLast()) : lowered
+    guard name.utf8.allSatisfy({ $0 < 0x80 }) else {
+      throw ErrorReport(.invalidSource, "\(host.quoted) has no plain host name", stage: .resolve)
+    }
+    let isLocal = name == "localhost" || name.hasSuffix(".localhost")
+    let addresses = isLocal ? [IPAddress(bytes: [127, 0, 0, 1])] : Self.look(up: name, flags: AI_NUMERICHOST)
+    if let first = addresses.first, !permits(first) { throw Self.notPublic(host, first) }
   }
 
   package static func addresses(of host: String) throws(ErrorReport) -> [IPAddress] {
+    let addresses = look(up: host, flags: 0)
+    guard !addresses.isEmpty else {
+      throw ErrorReport(
+        .sourceNotFound, "the name \(host) does not resolve", hint: "check the address", stage: .resolve)
+    }
+    return addresses
+  }
+
+  private static func notPublic(_ host: String, _ address: IPAddress) -> ErrorReport {
+    ErrorReport(
+      .sourceForbidden, "\(host) is the address \(address), which is not public",
+      hint: "an operator can allow a network with --allow-network", stage: .resolve)
+  }
+
+  private static func look(up host: String, flags: Int32) -> [IPAddress] {
     var hints = addrinfo()
+    hints.ai_flags = flags
     hints.ai_family = AF_UNSPEC
     hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
     var list: UnsafeMutablePointer<addrinfo>?
@@ -85,10 +112,6 @@ package struct AddressPolicy: Sendable {
       default: break
       }
       item = current.ai_next
-    }
-    guard !addresses.isEmpty else {
-      throw ErrorReport(
-        .sourceNotFound, "the name \(host) does not resolve", hint: "check the address", stage: .resolve)
     }
     return addresses
   }

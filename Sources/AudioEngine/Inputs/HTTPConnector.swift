@@ -1,6 +1,7 @@
 import AsyncHTTPClient
 import NIOCore
 import NIOHTTP1
+import NIOSSL
 import ServiceSupport
 import WireProtocol
 
@@ -22,6 +23,8 @@ struct HTTPFailure: Error {
 
   var report: ErrorReport
   var remedy: Remedy
+  /// The server answered that this client may not have it (401, 403): others may.
+  var isRefusal: Bool { remedy == .renewal && report.code == .sourceUnreachable }
 
   init(_ report: ErrorReport, remedy: Remedy = .none) {
     self.report = report
@@ -30,24 +33,37 @@ struct HTTPFailure: Error {
   }
 }
 
-/// A client whose every connection goes to one host's checked address.
+/// A client whose every connection goes to one host's checked address, or through the proxy.
 final class PinnedClient: Sendable {
   let host: String
+  /// Nil where the proxy looks the host up.
+  let address: IPAddress?
+  var isProxied: Bool { address == nil }
   let http: HTTPClient
   /// The event loop of all its connections.
   let eventLoop: any EventLoop
 
   /// - Parameter connectMilliseconds: until the connection has to be there.
-  init(host: String, address: IPAddress, connectMilliseconds: Int, access: WebAccess) {
+  init(host: String, address: IPAddress?, connectMilliseconds: Int, access: WebAccess) {
     var configuration = HTTPClient.Configuration(
       redirectConfiguration: .disallow,
       timeout: .init(connect: .milliseconds(Int64(connectMilliseconds))), decompression: .disabled)
-    configuration.dnsOverride = [host: address.description]
+    if let address {
+      configuration.dnsOverride = [host: address.description]
+    } else {
+      configuration.proxy = access.proxy?.configuration
+    }
+    if !access.authorities.isEmpty {
+      var security = TLSConfiguration.makeClientConfiguration()
+      security.additionalTrustRoots = [.certificates(access.authorities)]
+      configuration.tlsConfiguration = security
+    }
     configuration.httpVersion = .http1Only
     // A refused connection is told at once; anyone who asked may ask again.
     configuration.connectionPool.retryConnectionEstablishment = false
     configuration.http1_1ConnectionDebugInitializer = { ICYStatusLineHandler.add(to: $0) }
     self.host = host
+    self.address = address
     eventLoop = access.eventLoopGroup.next()
     http = HTTPClient(eventLoopGroup: access.eventLoopGroup, configuration: configuration)
   }
@@ -124,7 +140,7 @@ final class HTTPConnector {
   private func answer(
     to request: WebRequest, _ range: HTTPTransfer.Range, _ journal: StageJournal?
   ) throws(HTTPFailure) -> (HTTPTransfer, HTTPTransfer.Head) {
-    var candidates = try clients(for: request.url, journal)[...]
+    var candidates = try clients(for: request, journal)[...]
     while let candidate = candidates.popFirst() {
       let connecting = MonotonicClock.nowNanoseconds
       let transfer = HTTPTransfer(request, range, client: candidate)
@@ -135,12 +151,13 @@ final class HTTPConnector {
         return (transfer, head)
       } catch {
         // Before it is closed, which makes it fail.
-        let hasFailed = transfer.hasFailed
+        let (hasFailed, isUntrusted) = (transfer.hasFailed, transfer.isUntrusted)
         transfer.close()
         guard hasFailed, !candidates.isEmpty, !isCancelled() else {
           // Where it is asked again, all addresses are.
           client = nil
-          throw HTTPFailure(error, remedy: .retry)
+          guard isUntrusted else { throw HTTPFailure(error, remedy: .retry) }
+          throw HTTPFailure(untrusted(request.url, candidate))
         }
       }
     }
@@ -149,10 +166,19 @@ final class HTTPConnector {
 
   /// What to ask: the client that has answered for the host before, or one for each of its addresses, which share the
   /// time to connect.
-  private func clients(for url: String, _ journal: StageJournal?) throws(HTTPFailure) -> [PinnedClient] {
+  private func clients(
+    for request: WebRequest, _ journal: StageJournal?
+  ) throws(HTTPFailure) -> [PinnedClient] {
     do throws(ErrorReport) {
-      let host = try Self.host(of: url)
+      let host = try Self.host(of: request.url)
       if let client, client.host == host { return [client] }
+      if request.isExtracted, access.proxy != nil {
+        try access.policy.checkUnresolved(host: host)
+        let milliseconds = access.timeoutSeconds * 1_000
+        return [
+          PinnedClient(host: host, address: nil, connectMilliseconds: milliseconds, access: access)
+        ]
+      }
       let resolving = MonotonicClock.nowNanoseconds
       let addresses = try access.policy.resolve(host: host)
       journal?.record(.resolve, since: resolving)
@@ -163,6 +189,17 @@ final class HTTPConnector {
     } catch {
       throw HTTPFailure(error)
     }
+  }
+
+  /// Why a certificate is not believed; through a proxy it is not looked at again.
+  private func untrusted(_ url: String, _ client: PinnedClient) -> ErrorReport {
+    let port = URL(string: url)?.port ?? 443
+    guard let ip = client.address, let address = try? SocketAddress(ipAddress: "\(ip)", port: port) else {
+      return CertificateProblem.unknownAuthority.report(url: url)
+    }
+    return CertificateProblem.find(
+      host: client.host, address: address, timeoutSeconds: access.timeoutSeconds, eventLoop: client.eventLoop
+    ).report(url: url)
   }
 
   private func check(
@@ -200,7 +237,7 @@ final class HTTPConnector {
   /// A server in trouble may be out of it soon (RFC 9110, section 15; RFC 6585, section 4).
   private static func remedy(forStatus status: Int) -> HTTPFailure.Remedy {
     switch status {
-    case 403: .renewal
+    case 401, 403: .renewal
     case 408, 425, 429, 500, 502, 503, 504: .retry
     default: .none
     }

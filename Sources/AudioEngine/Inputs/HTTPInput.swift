@@ -55,7 +55,7 @@ final class HTTPInput: MediaInput {
   /// - Parameter renew: asked when the address expires after it has been opened; nil where there is no other.
   init(
     _ request: WebRequest, access: WebAccess, permit: HeldPermit, renew: Renewal? = nil
-  ) throws(ErrorReport) {
+  ) throws(HTTPFailure) {
     givenRequest = request
     self.request = request
     self.access = access
@@ -65,11 +65,7 @@ final class HTTPInput: MediaInput {
     rate = TransferRate(bytesPerSecond: access.bytesPerSecond, stallSeconds: access.timeoutSeconds)
     openingDeadlineNanoseconds =
       MonotonicClock.nowNanoseconds + UInt64(Self.openingTimeouts * access.timeoutSeconds) * 1_000_000_000
-    do throws(HTTPFailure) {
-      try begin()
-    } catch {
-      throw error.report
-    }
+    try begin()
   }
 
   deinit { transfer?.close() }

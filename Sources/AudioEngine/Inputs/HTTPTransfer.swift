@@ -2,8 +2,15 @@ import AsyncHTTPClient
 import Dispatch
 import NIOCore
 import NIOHTTP1
+import NIOSSL
 import Synchronization
 import WireProtocol
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 
 /// One GET whose body is handed from AsyncHTTPClient to a worker thread through a bounded buffer.
 ///
@@ -22,6 +29,8 @@ final class HTTPTransfer: HTTPClientResponseDelegate, Sendable {
     var bufferedByteCount = 0
     var isFinished = false
     var failure: ErrorReport?
+    /// It failed over a certificate, for a reason that is still to be found.
+    var isUntrusted = false
     var isClosed = false
     /// Kept until there is room in the buffer.
     var room: EventLoopPromise<Void>?
@@ -33,6 +42,7 @@ final class HTTPTransfer: HTTPClientResponseDelegate, Sendable {
   private static let waitSlice = DispatchTimeInterval.milliseconds(50)
 
   private let url: String
+  private let isProxied: Bool
   private let state = Mutex(State())
   private let task = Mutex<HTTPClient.Task<Void>?>(nil)
   private let arrived = DispatchSemaphore(value: 0)
@@ -56,8 +66,11 @@ final class HTTPTransfer: HTTPClientResponseDelegate, Sendable {
   /// Starts the request.
   init(_ wanted: WebRequest, _ range: Range, client: PinnedClient) {
     url = wanted.url
+    isProxied = client.isProxied
     var headers: HTTPHeaders = ["User-Agent": "Antiphon/\(WireLimits.softwareVersion)"]
-    for header in wanted.headers { headers.replaceOrAdd(name: header.name, value: header.value) }
+    for header in wanted.sentHeaders(unixSeconds: Date().timeIntervalSince1970) {
+      headers.replaceOrAdd(name: header.name, value: header.value)
+    }
     headers.add(name: "Accept-Encoding", value: "identity")
     if range.first == 0 { headers.add(name: "Icy-MetaData", value: "1") }
     headers.add(name: "Range", value: "bytes=\(range.first)-\(range.last.map(String.init) ?? "")")
@@ -107,6 +120,9 @@ final class HTTPTransfer: HTTPClientResponseDelegate, Sendable {
   /// Whether the request came to nothing, rather than to nothing in time.
   var hasFailed: Bool { state.withLock { $0.failure != nil } }
 
+  /// Whether the server's certificate is not believed, and why is not known.
+  var isUntrusted: Bool { state.withLock { $0.isUntrusted } }
+
   /// Whether `read` would return at once.
   var hasBytes: Bool { state.withLock { !$0.chunks.isEmpty || $0.isFinished } }
 
@@ -144,9 +160,11 @@ final class HTTPTransfer: HTTPClientResponseDelegate, Sendable {
   func didFinishRequest(task: HTTPClient.Task<Void>) { update { $0.isFinished = true } }
 
   private func fail(_ error: any Error) {
-    let report = Self.report(error, url: url)
+    let report = Self.report(error, url: url, isProxied: isProxied)
+    let isUntrusted = CertificateProblem.isUntold(error)
     let room = update { state in
       state.failure = report
+      state.isUntrusted = isUntrusted
       state.isFinished = true
       return state.room.take()
     }
@@ -177,7 +195,11 @@ final class HTTPTransfer: HTTPClientResponseDelegate, Sendable {
     }
   }
 
-  private static func report(_ error: any Error, url: String) -> ErrorReport {
+  private static func report(_ error: any Error, url: String, isProxied: Bool) -> ErrorReport {
+    if error as? NIOSSLExtraError == .failedToValidateHostname {
+      return CertificateProblem.otherHost.report(url: url)
+    }
+    if isProxied, let report = WebProxy.report(error) { return report }
     if let error = error as? HTTPClientError, error == .connectTimeout {
       return ErrorReport(
         .sourceTimeout, "\(url.prefix(200)) could not be connected in time", hint: "try again later",

@@ -1,4 +1,5 @@
 import NIOCore
+import NIOSSL
 
 /// How web sources are reached: the same for all of them.
 package struct WebAccess: Sendable {
@@ -10,15 +11,21 @@ package struct WebAccess: Sendable {
   /// The most bytes a second that one source is read with: reading ahead leaves the line to others.
   var bytesPerSecond: Int
   var eventLoopGroup: any EventLoopGroup
+  /// Authorities whose certificates are believed beside the system's.
+  var authorities: [NIOSSLCertificate]
+  /// What streams that yt-dlp found are fetched through.
+  var proxy: WebProxy?
 
   package init(
     policy: AddressPolicy, timeoutSeconds: Int, byteLimit: Int64, bytesPerSecond: Int,
-    eventLoopGroup: any EventLoopGroup
+    eventLoopGroup: any EventLoopGroup, authorities: [NIOSSLCertificate] = [], proxy: WebProxy? = nil
   ) {
     self.policy = policy
     self.timeoutSeconds = timeoutSeconds
     self.byteLimit = byteLimit
     self.bytesPerSecond = bytesPerSecond
     self.eventLoopGroup = eventLoopGroup
+    self.authorities = authorities
+    self.proxy = proxy
   }
 }

@@ -19,6 +19,10 @@ package struct WebRequest: Sendable, Equatable {
   package private(set) var url: String
   /// At most `maximumHeaderCount`, and none that the engine sets itself.
   package private(set) var headers: [Header]
+  /// Found with the address; each goes where it belongs, and nowhere else.
+  package private(set) var cookies: [Cookie]
+  /// Whether yt-dlp found it: it goes through the proxy, where there is one.
+  package let isExtracted: Bool
 
   private static let maximumHeaderCount = 32
   private static let maximumHeaderByteCount = 8_192
@@ -33,18 +37,31 @@ package struct WebRequest: Sendable, Equatable {
   private static let credentialHeaders: Set<String> = ["authorization", "cookie"]
 
   /// - Parameter headers: those that are malformed, too many, too long or the engine's own to set are left out.
-  package init(url: String, headers: [Header] = []) {
+  package init(
+    url: String, headers: [Header] = [], cookies: [Cookie] = [], isExtracted: Bool = false
+  ) {
     self.url = url
     self.headers = Array(headers.filter(Self.isFit).prefix(Self.maximumHeaderCount))
+    self.cookies = cookies
+    self.isExtracted = isExtracted
   }
 
-  /// The same request at the address a redirect leads to: without credentials where that is another origin
-  /// (RFC 6454).
+  /// All that is sent along: the headers, and the cookies that belong to the address.
+  package func sentHeaders(unixSeconds now: Double) -> [Header] {
+    let cookie = Header(name: "Cookie", value: Cookie.header(cookies, for: url, unixSeconds: now))
+    return cookie.value.isEmpty || !Self.isFit(cookie) ? headers : headers + [cookie]
+  }
+
+  /// The same request at the address a redirect or a playlist leads to: without credentials where that is another
+  /// origin (RFC 6454). Cookies go on to other hosts of their domain, as RFC 6265 says, but to no other port, and not
+  /// from https to http, as it would let them.
   package func redirected(to target: String) -> WebRequest {
     var request = self
     request.url = target
-    if Self.origin(of: target) != Self.origin(of: url) {
+    let (old, new) = (Self.origin(of: url), Self.origin(of: target))
+    if old != new {
       request.headers.removeAll { Self.credentialHeaders.contains($0.name.lowercased()) }
+      if old?.scheme != new?.scheme || old?.port != new?.port { request.cookies = [] }
     }
     return request
   }
@@ -66,10 +83,16 @@ package struct WebRequest: Sendable, Equatable {
     }
   }
 
-  private static func origin(of url: String) -> [String]? {
+  private struct Origin: Equatable {
+    var scheme: String
+    var host: String
+    var port: Int
+  }
+
+  private static func origin(of url: String) -> Origin? {
     guard let parsed = URL(string: url), let scheme = parsed.scheme?.lowercased(), let host = parsed.host()
     else { return nil }
-    let port = parsed.port ?? (scheme == "https" ? 443 : 80)
-    return [scheme, host.lowercased(), String(port)]
+    return Origin(
+      scheme: scheme, host: host.lowercased(), port: parsed.port ?? (scheme == "https" ? 443 : 80))
   }
 }

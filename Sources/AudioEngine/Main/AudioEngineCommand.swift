@@ -98,6 +98,8 @@ extension AudioEngineCommand {
     @Option(help: "Bytes of all files in --cache-dir, 1 or more.")
     var cacheDirBytes = Self.standard.cacheDirectoryByteCount
 
+    @OptionGroup(title: "Sites that ask for more") var sites: SiteOptions
+
     @OptionGroup(title: "Quality and limits") var limits: LimitOptions
 
     @OptionGroup var log: LogOptions
@@ -154,6 +156,7 @@ extension AudioEngineCommand {
       configuration.extractorPluginFolders = ytDlpPlugins
       configuration.searchPrefix = searchPrefix
       configuration.extraction.jobSeconds = extractionTimeoutSeconds
+      try sites.apply(to: &configuration)
       limits.apply(to: &configuration)
       configuration.webCacheSeconds = webCacheSeconds
       configuration.cacheDirectory = cacheDir

@@ -10,7 +10,8 @@ extension SourceOpener {
       policy: AddressPolicy(allowed: configuration.allowedNetworks),
       timeoutSeconds: configuration.sourceTimeoutSeconds, byteLimit: configuration.maximumSourceByteCount,
       bytesPerSecond: configuration.maximumSourceBytesPerSecond,
-      eventLoopGroup: MultiThreadedEventLoopGroup.singleton)
+      eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
+      authorities: configuration.authorities?.certificates ?? [], proxy: configuration.extractorProxy)
     self.init(mediaRoot: mediaRoot, web: web, extractor: extractor, decoders: decoders)
   }
 }
@@ -20,6 +21,8 @@ extension Extractor {
     let settings = WorkerSettings(
       allowed: configuration.allowedNetworks.map(\.description), refused: AddressPolicy.refusedNetworks,
       searchPrefix: configuration.searchPrefix, pluginFolders: configuration.extractorPluginFolders,
+      cookies: configuration.extractorCookies, proxyURL: configuration.extractorProxy?.url,
+      extractorArguments: configuration.extractorArguments, authorities: configuration.authorities?.text,
       socketTimeoutSeconds: configuration.sourceTimeoutSeconds,
       memoryByteLimit: configuration.extraction.memoryByteLimit)
     let program = ExtractionProgram(

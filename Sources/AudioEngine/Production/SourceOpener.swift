@@ -89,7 +89,15 @@ package struct SourceOpener: Sendable {
     let finding: ErrorReport
     do throws(ErrorReport) {
       let request = WebRequest(url: url)
-      let input = try HTTPInput(request, access: web, permit: permit)
+      let input: HTTPInput
+      do throws(HTTPFailure) {
+        input = try HTTPInput(request, access: web, permit: permit)
+      } catch  where error.isRefusal {
+        // A site may refuse an agent that it does not know, and let yt-dlp in.
+        return try open(page: url, permit, startMilliseconds: startMilliseconds, finding: error.report)
+      } catch {
+        throw error.report
+      }
       let isList = PlaylistFile.mayBe(name: url, mediaType: input.contentType)
       if isList || Self.mayBeManifest(input.contentType), let document = try document(input, isList: isList) {
         if SegmentListing.isOne(document.bytes) {
@@ -129,7 +137,7 @@ package struct SourceOpener: Sendable {
       return try SegmentedInput(
         playlist, fetcher, access: web, permit: permit, startMilliseconds: startMilliseconds)
     case .file(let url), .choice(let url):
-      return try HTTPInput(request.redirected(to: url), access: web, permit: permit)
+      return try connect(request.redirected(to: url), permit)
     }
   }
 
@@ -171,8 +179,12 @@ package struct SourceOpener: Sendable {
     }
     permit.journal.record(.extract, since: asked)
     // What yt-dlp takes for a media file by its name alone.
-    if let finding, extraction.request.url == url { throw finding }
-    return try open(extraction, of: url, permit, startMilliseconds: startMilliseconds)
+    if let finding, finding.code == .sourceNotAudio, extraction.request.url == url { throw finding }
+    do throws(ErrorReport) {
+      return try open(extraction, of: url, permit, startMilliseconds: startMilliseconds)
+    } catch {
+      throw finding?.code == .sourceUnreachable ? Self.both(finding, error) : error
+    }
   }
 
   private func open(
@@ -183,23 +195,31 @@ package struct SourceOpener: Sendable {
       throw ErrorReport(.sourceForbidden, "\(url.prefix(200)) leads to a file", stage: .extract)
     }
     if extraction.isSegmented {
-      let document = try HTTPInput(extraction.request, access: web, permit: permit)
-        .document(maximumByteCount: SegmentPlaylist.maximumByteCount)
+      let document = try connect(extraction.request, permit).document(
+        maximumByteCount: SegmentPlaylist.maximumByteCount)
       let input = try open(
         document, extraction.request, extraction, permit, startMilliseconds: startMilliseconds)
       return try probe(input, of: .web(url: url), extraction, permit)
     }
     var current = extraction
-    let input = try HTTPInput(
-      extraction.request, access: web, permit: permit,
-      renew: { [extractor] () throws(ErrorReport) in
-        let asked = MonotonicClock.nowNanoseconds
-        current = try extractor.extract(
-          url, for: permit.client, replacing: current, isCancelled: permit.isCancelled)
-        permit.journal.record(.extract, since: asked, "the stream's address had expired")
-        return current.request
-      })
+    let input = try connect(extraction.request, permit) { [extractor] () throws(ErrorReport) in
+      let asked = MonotonicClock.nowNanoseconds
+      current = try extractor.extract(
+        url, for: permit.client, replacing: current, isCancelled: permit.isCancelled)
+      permit.journal.record(.extract, since: asked, "the stream's address had expired")
+      return current.request
+    }
     return try probe(input, of: .web(url: url), extraction, permit)
+  }
+
+  private func connect(
+    _ request: WebRequest, _ permit: HeldPermit, renew: HTTPInput.Renewal? = nil
+  ) throws(ErrorReport) -> HTTPInput {
+    do throws(HTTPFailure) {
+      return try HTTPInput(request, access: web, permit: permit, renew: renew)
+    } catch {
+      throw error.report
+    }
   }
 
   private func probe(
@@ -236,8 +256,13 @@ package struct SourceOpener: Sendable {
     guard let finding, error.code != .superseded else { return error }
     var report = error
     report.message = "\(finding.message); \(error.message)"
-    // Of what is no page, yt-dlp was asked without much hope.
-    if finding.stage != .connect { report.code = .sourceNotAudio }
+    // Of what is no page, or may not be had, yt-dlp was asked without much hope.
+    let saysLittle = [.sourceNotAudio, .extractionFailed, .extractorUnavailable].contains(error.code)
+    if finding.code == .sourceUnreachable {
+      if saysLittle { report.code = .sourceUnreachable }
+    } else if finding.stage != .connect {
+      report.code = .sourceNotAudio
+    }
     return report
   }
 }

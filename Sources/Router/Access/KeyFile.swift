@@ -3,42 +3,17 @@ import ServiceSupport
 
 /// Small files that hold keys.
 package enum KeyFile {
-  /// Why a file cannot be used or written, in one line that names it and says what to do.
-  package struct Problem: Error, CustomStringConvertible {
-    package let description: String
-
-    init(_ description: String) {
-      self.description = description
-    }
-  }
+  package typealias Problem = FileProblem
 
   /// Reads a file's text, without the line break at its end.
   ///
   /// - Parameter isSecret: whether it is refused where others may read it. One that others may write is
   ///   refused in any case: they could put a key of theirs there.
   static func read(_ path: String, isSecret: Bool) throws(Problem) -> String {
-    // Not waiting for the other end of a pipe, which is refused below.
-    let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-    guard file >= 0 else { throw Problem("\(path) cannot be read: \(errorText(errno))") }
-    defer { close(file) }
-    var status = stat()
-    guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-      throw Problem("\(path) is no regular file")
-    }
-    let (others, group): (mode_t, mode_t) = (S_IRWXO, S_IWGRP)
-    guard status.st_mode & (isSecret ? others | group : S_IWOTH | group) == 0 else {
-      let mode = String(status.st_mode & 0o777, radix: 8)
-      throw Problem(
-        "\(path) has the mode \(mode), so that others may \(isSecret ? "read or change" : "change") it: "
-          + "chmod \(isSecret ? "600" : "644") \(path)")
-    }
-    var bytes = [UInt8](repeating: 0, count: RouterLimits.maximumKeyFileByteCount + 1)
-    let count = Glibc.read(file, &bytes, bytes.count)
-    guard count >= 0 else { throw Problem("\(path) cannot be read: \(errorText(errno))") }
-    guard count <= RouterLimits.maximumKeyFileByteCount else {
-      throw Problem("\(path) has over \(RouterLimits.maximumKeyFileByteCount) bytes, which no key has")
-    }
-    var text = String(decoding: bytes.prefix(count), as: UTF8.self)
+    let others = isSecret ? S_IRWXO | S_IWGRP : S_IWOTH | S_IWGRP
+    let bytes = try SettingFile.read(
+      path, maximumByteCount: RouterLimits.maximumKeyFileByteCount, refused: others)
+    var text = String(decoding: bytes, as: UTF8.self)
     if text.last?.isNewline == true { text.removeLast() }
     return text
   }

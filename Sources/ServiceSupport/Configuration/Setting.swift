@@ -28,9 +28,12 @@ public struct Setting: Sendable, Equatable {
     self.defaultValue = defaultValue
   }
 
-  /// Never shown. A setting that names a file with a secret in it is none.
+  /// Never shown. A setting that names a file with a secret in it is none; a proxy's address may hold its password, and
+  /// arguments for a site its tokens.
   public var isSecret: Bool {
-    ["secret", "token", "password", "key"].contains { name == $0 || name.hasSuffix("-\($0)") }
+    ["secret", "token", "password", "key", "proxy", "args"].contains {
+      name == $0 || name.hasSuffix("-\($0)")
+    }
   }
 
   /// Its variable in the environment: `ANTIPHON_ROUTER_ENGINE_SOCKET` of the process `router`.

@@ -25,6 +25,11 @@ _HINTS = {
     "source_not_found": "Check the address, or choose from what /play suggests.",
     "extractor_unavailable": "Files and direct links still play. My operator has to install yt-dlp.",
     "extraction_failed": "Try again, or another link.",
+    **dict.fromkeys(
+        ("source_needs_sign_in", "source_age_restricted", "source_private", "source_geo_blocked"),
+        "Take it from another place. My operator can give the music server access.",
+    ),
+    "source_rate_limited": "Try again in an hour, or take it from another place.",
 }
 
 

@@ -3,6 +3,7 @@
 
 const AGAIN_SOON = 'Try it again in a moment.';
 const ANOTHER = 'Choose another track, or another place to get this one from.';
+const SITE = 'Choose another place to get it from; the operator can give this server access.';
 const RELOAD = 'Reload the page; it may be older than the server.';
 
 /** code → what happened, and what to do. */
@@ -18,6 +19,11 @@ const ERROR_TEXTS = {
   source_unreachable: ['The place where the track is cannot be reached.', AGAIN_SOON],
   source_timeout: ['The place where the track is takes too long to answer.', AGAIN_SOON],
   source_too_large: ['The track is larger than this server allows.', ANOTHER],
+  source_needs_sign_in: ['Its site wants somebody to sign in first.', SITE],
+  source_age_restricted: ['Its site shows this to grown-ups alone, who have signed in.', SITE],
+  source_private: ['Its site shows this to some accounts alone.', SITE],
+  source_geo_blocked: ['Its site does not play this in the country where the server is.', SITE],
+  source_rate_limited: ['Its site has had too many requests from this server.', 'Try it again in an hour, or take it from another place.'],
   source_crashes_engine: ['This track makes the audio engine fail.', ANOTHER],
   source_crashes_decoder: ['This track makes the decoder fail.', ANOTHER],
   extraction_failed: ['Nothing to play was found on that page.', 'Open the page in the browser to see whether it still plays there.'],
