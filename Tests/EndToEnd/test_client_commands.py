@@ -83,7 +83,8 @@ async def test_the_queue(session):
     history = await session.history(limit=1)
     assert len(history["tracks"]) == 1 and history["total"] == state.history_total >= 1
     await session.queue_clear()
-    assert (state.queue, state.total) == ((), 0) and state.playback == "streaming"
+    assert (state.queue, state.total) == ((), 0)
+    await until(lambda: state.playback == "streaming", "sound without a queue")
 
 
 async def test_what_others_do_is_seen(antiphon, session):

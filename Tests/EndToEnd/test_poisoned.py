@@ -137,8 +137,9 @@ async def test_a_poisoned_track_that_is_prepared(mortal, poison, new_session):
             refused = listener.mark()
             await listener.wait_event("playing", refused - 3, SECONDS)
             await listener.wait_packets(25, refused)
-            heard = listener.packets(until=refused)
-            assert heard[-1].position_ms >= 5_500, f"what played before was heard to {heard[-1].position_ms} ms"
+            # What comes next may have begun by then.
+            heard = max(packet.position_ms for packet in listener.packets(until=refused))
+            assert heard >= 5_500, f"what played before was heard to {heard} ms"
             assert (await request("GET", f"{mortal.router.url}/api/v1/sessions/{session}")).body["url"] == NEXT.url
 
 

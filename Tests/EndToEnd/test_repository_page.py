@@ -461,6 +461,7 @@ async def test_without_a_session_the_page_is_heard_and_seen(mortal, browser, rep
         await tab.try_it("Star")
         await tab.wait_for_piece(3)
         await tab.assert_no_errors_shown()
+        assert not [each for each in tab.complaints if each.startswith("exception")], tab.complaints
     async with repository_tab(browser, url, f"{repository}&player=stream") as tab:
         await tab.page.get_by_role("switch", name="Without a session").uncheck()
         await tab.page.wait_for_function("() => window.antiphon?.stats().player === 'webcodecs'")

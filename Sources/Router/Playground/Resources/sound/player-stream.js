@@ -65,7 +65,7 @@ export class StreamedPlayer {
     this.#handlers.onLink({ connected: isConnected, wasOpen: this.#isConnected });
     this.#isConnected = isConnected;
     // Between pieces nothing plays.
-    if (isConnected) this.#handlers.onEvent({ type: 'session', session: { state: 'idle' } });
+    if (isConnected) this.#handlers.onEvent({ type: 'session', session: { state: 'idle' }, queue: { total: 0 } });
   }
 
   /** Its notes are no part of the stream. */
