@@ -200,8 +200,8 @@ async def test_a_queue_goes_from_a_song_to_a_station_and_on(antiphon, icecast, m
         opening = await listener.wait_event("extracting", since, url=f"{icecast.url}/live")
         await listener.wait_event("playing", listener.index(opening))
         await hear(listener, 440, "the station after a song")
-        await listener.command("skip")
         since = listener.mark()
+        await listener.command("skip")
         await listener.wait_event("playing", since)
         await hear(listener, 880, "what follows the station")
 
