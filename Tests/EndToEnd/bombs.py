@@ -89,7 +89,7 @@ BOMBS: dict[str, Callable[[], bytes | tuple[bytes, int]]] = RICH | {
             0x1254C367,
             *(
                 element(0x7373, element(0x67C8, element(0x45A3, b"k%d" % n), element(0x4487, b"v")))
-                for n in range(60_000)
+                for n in range(40_000)
             ),
         ),
         cluster(bytes(9_600)),

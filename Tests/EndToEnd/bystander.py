@@ -29,7 +29,7 @@ TONE = tone_clip(523, 120, OGG_OPUS)
 #: What the bystander hears and asks in; the stranger's tokens are for `a-*`.
 SESSION = "b-tone"
 
-BASELINE_SECONDS = 1.0
+BASELINE_SECONDS = 0.7
 #: How often the bystander asks for something on each of its ways.
 ASKING_SECONDS = 0.2
 
@@ -247,7 +247,7 @@ async def beside(antiphon: Antiphon, mint: Mint, media: MediaFolder, *, is_judge
         listener = await stack.enter_async_context(listen(antiphon.router.url, SESSION, token=token))
         bystander = Bystander(antiphon, token, listener, http)
         await listener.play(TONE.url)
-        await listener.wait_packets(25)
+        await listener.wait_packets(10)
         tasks = [asyncio.create_task(work()) for work in (bystander.watch, bystander.ask_on_and_on)]
         try:
             await bystander.baseline()

@@ -67,7 +67,6 @@ async def connected(count: int, connect) -> list[Connection]:
 
 async def flood(router, token, texts, sessions, connections, seconds):
     """The same commands again and again over WebSockets, whose answers are read and thrown away."""
-    until = time.monotonic() + seconds
     address = Address(router, token)
     block = b"".join(frame(text.encode()) for text in texts)
     block *= max(1, CHUNK_BYTES // len(block))
@@ -75,6 +74,7 @@ async def flood(router, token, texts, sessions, connections, seconds):
     opened = await connected(connections, lambda number: address.websocket(sessions[number % len(sessions)]))
     reading = [asyncio.create_task(each.drain()) for each in opened]
     say(ready=len(opened))
+    until = time.monotonic() + seconds
     sent = await asyncio.gather(*(each.flood(block, until) for each in opened))
     await asyncio.wait(reading, timeout=0.2) if reading else None
     return {"connections": len(opened), "commands": sum(sent) * count, "answers": counted(opened)}
@@ -82,12 +82,12 @@ async def flood(router, token, texts, sessions, connections, seconds):
 
 async def requests(router, token, method, path, body, connections, seconds, source=None):
     """The same request again and again over kept connections."""
-    until = time.monotonic() + seconds
     address = Address(router, token, source)
     block = address.request(method, path, body.encode()) * PIPELINED
     opened = await connected(connections, lambda _: address.connect())
     reading = [asyncio.create_task(each.drain()) for each in opened]
     say(ready=len(opened))
+    until = time.monotonic() + seconds
     sent = await asyncio.gather(*(each.flood(block, until) for each in opened))
     await asyncio.wait(reading, timeout=0.2) if reading else None
     return {"connections": len(opened), "requests": sum(sent) * PIPELINED, "answers": counted(opened)}

@@ -58,14 +58,14 @@ async def test_requests_of_strangers(antiphon, mint, media):
     """What is open to everyone, or says that it is not, asked for by somebody whom nobody knows. Then pipelined over
     256 connections as fast as they go, which all end at once."""
     async with beside(antiphon, mint, media) as bystander:
-        asked = {"source": ELSEWHERE, "connections": 20, "seconds": 0.8}
+        asked = {"source": ELSEWHERE, "connections": 20, "seconds": 0.5}
         for path in ("/", "/health", "/api/v1/sessions", "/webhooks/github"):
             bystander.beside(path)
             method, body = ("POST", "{}") if "webhooks" in path else ("GET", "")
             what = {"method": method, "path": path, "body": body}
             await run("requests", router=antiphon.router.address, token=None, **what, **asked)
         bystander.beside("connections that end with requests in flight")
-        asked = {"method": "GET", "path": "/health", "body": "", "source": ANOTHER, "connections": 256, "seconds": 3}
+        asked = {"method": "GET", "path": "/health", "body": "", "source": ANOTHER, "connections": 256, "seconds": 2}
         await run("requests", router=antiphon.router.address, token=None, **asked)
         await asyncio.sleep(1)
 

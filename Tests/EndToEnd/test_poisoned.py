@@ -45,11 +45,13 @@ def assert_resumed(listener: Listener, deaths: int, since: int = 0) -> None:
     assert len(listener.events("playing", since)) <= deaths + 1, listener
 
 
-async def wait_refused(listener: Listener, since: int = 0) -> None:
+async def wait_refused(listener: Listener, since: int = 0) -> int:
+    """Where in the list of what came it ended."""
     error = await listener.wait_event("error", since, SECONDS, code=CODE)
     assert "refused" in error["message"] and "poison" in error["message"], error
     ended = await listener.wait_event("ended", listener.index(error), SECONDS)
     assert ended["reason"] == "loadFailed", ended
+    return listener.index(ended)
 
 
 async def assert_refused(antiphon: Antiphon, session: str, url: str = POISON) -> None:
@@ -72,9 +74,8 @@ async def test_a_poisoned_track_kills_the_engine_twice(mortal, poison, new_sessi
         await bystander.wait_packets(10)
         with poisoned(mortal, poison[0]) as kills:
             await listener.command("queue_add", tracks=[{"url": POISON}, {"url": NEXT.url}])
-            await wait_refused(listener)
-            since = listener.mark()
-            await listener.wait_event("playing", max(0, since - 5), SECONDS)
+            since = await wait_refused(listener)
+            await listener.wait_event("playing", since, SECONDS)
             await listener.wait_packets(10, since)
             assert (await request("GET", f"{url}/api/v1/sessions/{victim}")).body["url"] == NEXT.url
             await assert_refused(mortal, new_session())
@@ -132,13 +133,11 @@ async def test_a_poisoned_track_that_is_prepared(mortal, poison, new_session):
     async with listen(mortal.router.url, session, buffer_ms=0) as listener:
         with poisoned(mortal, poison[0]) as kills:
             await listener.command("queue_add", tracks=[{"url": SHORT.url}, {"url": POISON}, {"url": NEXT.url}])
-            await wait_refused(listener)
+            refused = await wait_refused(listener)
             assert kills.deaths == {"poison.wav": 2}
-            refused = listener.mark()
-            await listener.wait_event("playing", refused - 3, SECONDS)
+            await listener.wait_event("playing", refused, SECONDS)
             await listener.wait_packets(25, refused)
-            # What comes next may have begun by then.
-            heard = max(packet.position_ms for packet in listener.packets(until=refused))
+            heard = listener.packets(until=refused)[-1].position_ms
             assert heard >= 5_500, f"what played before was heard to {heard} ms"
             assert (await request("GET", f"{mortal.router.url}/api/v1/sessions/{session}")).body["url"] == NEXT.url
 

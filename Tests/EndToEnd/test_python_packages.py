@@ -21,7 +21,7 @@ def test_types_are_strict():
     """As mypy of someone who uses the packages sees them."""
     for package in PACKAGES:
         assert (package / "py.typed").exists(), package
-    options = ["--strict", "--no-incremental"]
+    options = ["--strict", "--cache-dir", str(ROOT / ".build" / "mypy")]
     environment = os.environ | {"MYPYPATH": str(PACKAGES[0].parent)}
     command = [sys.executable, "-m", "mypy", *options, *PACKAGES]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
