@@ -40,7 +40,8 @@ import WireProtocol
 
   @Test func `has limits`() throws {
     for text in [
-      String(repeating: "<a>", count: 100_000), "<a>" + String(repeating: "<b/>", count: 60_000) + "</a>",
+      Self.nested(33), String(repeating: "<a>", count: 100_000),
+      "<a>" + String(repeating: "<b/>", count: 60_000) + "</a>",
       "<a " + (0..<100).map { "n\($0)='' " }.joined() + "/>",
     ] {
       let error = #expect(throws: ErrorReport.self) { try Self.read(text) }
@@ -48,5 +49,10 @@ import WireProtocol
     }
     let text = "<a>" + String(repeating: "<b/>", count: 40_000) + "</a>"
     #expect(try Self.read(text).children.count == 40_000)
+    #expect(try Self.read(Self.nested(32)).children.count == 1)
+  }
+
+  private static func nested(_ depth: Int) -> String {
+    String(repeating: "<a>", count: depth) + String(repeating: "</a>", count: depth)
   }
 }

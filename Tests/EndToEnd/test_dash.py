@@ -124,7 +124,7 @@ async def test_a_segment_that_is_missing_is_left_out(antiphon, media, tmp_path, 
         '<SegmentTemplate duration="1" media="chunk-stream0-$Number%05d$.m4s" initialization="init-stream0.m4s"/>'
     )
     whole = 'type="static" mediaPresentationDuration="PT15S"'
-    (tmp_path / "track.mpd").write_text(dash.manifest(template, whole))
+    (tmp_path / "track.mpd").write_text(dash.manifest(template.replace("duration", 'startNumber="2" duration'), whole))
     entries = '<SegmentTimeline><S t="0" d="1" r="14"/></SegmentTimeline></SegmentTemplate>'
     live = 'type="dynamic" availabilityStartTime="2020-01-01T00:00:00Z" suggestedPresentationDelay="PT15S"'
     (tmp_path / "live.mpd").write_text(dash.manifest(template.replace("/>", ">") + entries, live))
