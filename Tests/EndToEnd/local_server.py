@@ -19,12 +19,16 @@ class LocalServer:
     """Serves from `with` to its end; each request is a thread with `handler`, which finds this as `site`."""
 
     def __init__(
-        self, handler: type["LocalHandler"], address: str = "127.0.0.1", tls: ssl.SSLContext | None = None
+        self,
+        handler: type["LocalHandler"],
+        address: str = "127.0.0.1",
+        tls: ssl.SSLContext | None = None,
+        port: int = 0,
     ) -> None:
         self.requests: list[str] = []
         #: Set when it stops: what waits on purpose waits for this.
         self.over = threading.Event()
-        self._server = _Server((address, 0), type("Handler", (handler,), {"site": self}))
+        self._server = _Server((address, port), type("Handler", (handler,), {"site": self}))
         self._scheme = "https" if tls else "http"
         if tls:
             # Each connection's handshake is its own thread's, not the listening one's.

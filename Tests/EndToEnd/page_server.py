@@ -68,8 +68,8 @@ class Asked:
 class PageServer(LocalServer):
     """Answers each path of `pages`, without its query, with that function; others are 404."""
 
-    def __init__(self, address: str = "127.0.0.1", tls: ssl.SSLContext | None = None) -> None:
-        super().__init__(_Handler, address, tls)
+    def __init__(self, address: str = "127.0.0.1", tls: ssl.SSLContext | None = None, port: int = 0) -> None:
+        super().__init__(_Handler, address, tls, port)
         self.pages: dict[str, Callable[[Asked], None]] = {}
 
     def add(self, path: str, page: Callable[[Asked], None]) -> str:

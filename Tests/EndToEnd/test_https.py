@@ -99,6 +99,6 @@ def test_a_bad_file_of_authorities_is_refused_at_the_start(tmp_path, make, words
     path = tmp_path / "ca.pem"
     make(path)
     done = subprocess.run(
-        [BINARIES / "AudioEngine", "--source-ca-file", path], capture_output=True, text=True, timeout=15
+        [BINARIES / "AudioEngine", "--source-ca-file", path], capture_output=True, text=True, timeout=60
     )
     assert done.returncode == 64 and "--source-ca-file" in done.stderr and words in done.stderr, done

@@ -123,8 +123,8 @@ def antiphon(tmp_path_factory, media, authority, cookie_file):
 class Site(PageServer):
     """Remembers the cookies of each request that the engine made, by its path."""
 
-    def __init__(self, media, address: str = "127.0.0.1", tls=None) -> None:
-        super().__init__(address, tls)
+    def __init__(self, media, address: str = "127.0.0.1", tls=None, port: int = 0) -> None:
+        super().__init__(address, tls, port)
         media.make(SONG)
         self.cookies: dict[str, str | None] = {}
         self.add("/song.mp3", lambda asked: asked.media(media.bytes(SONG)))
@@ -145,9 +145,9 @@ def site(media):
 
 
 @pytest.fixture
-def other(media):
-    """Another host, and another port of it."""
-    with Site(media, "127.0.0.2") as server:
+def other(media, site):
+    """Another host, with the same port."""
+    with Site(media, "127.0.0.2", port=site.port) as server:
         yield server
 
 
@@ -327,7 +327,7 @@ async def test_arguments_for_an_extractor_reach_it(antiphon, site, new_session):
 
 
 def start(*options: str) -> subprocess.CompletedProcess:
-    return subprocess.run([BINARIES / "AudioEngine", *options], capture_output=True, text=True, timeout=15)
+    return subprocess.run([BINARIES / "AudioEngine", *options], capture_output=True, text=True, timeout=60)
 
 
 @pytest.mark.parametrize(

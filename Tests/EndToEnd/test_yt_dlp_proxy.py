@@ -4,7 +4,7 @@ import pytest
 
 from certificates import Authority
 from client import listen, request
-from extraction import COLD_SECONDS
+from extraction import COLD_SECONDS, write_demand_plugin
 from media import MP3_CBR, tone_clip
 from page_server import PageServer
 from processes import Antiphon
@@ -46,11 +46,15 @@ def proxy(site, safe_site):
 
 @pytest.fixture(scope="module")
 def antiphon(tmp_path_factory, media, proxy, authority):
+    folder = tmp_path_factory.mktemp("proxied")
+    tell = "raise ExtractorError('It is at ' + self.get_param('proxy') + ' and no other', expected=True)"
+    write_demand_plugin(folder / "plugins", {"telltale": tell})
     address = f"http://{USER}:{PASSWORD}@127.0.0.1:{proxy.port}"
-    options = ("--yt-dlp-proxy", address, "--source-ca-file", str(authority.file))
-    with Antiphon(
-        tmp_path_factory.mktemp("proxied"), media.root, allow=("127.0.0.1/32",), engine_options=options
-    ) as running:
+    options = (
+        *("--yt-dlp-proxy", address, "--source-ca-file", str(authority.file)),
+        *("--yt-dlp-plugins", str(folder / "plugins")),
+    )
+    with Antiphon(folder, media.root, allow=("127.0.0.1/32",), engine_options=options) as running:
         yield running
         assert "to-nobody" not in running.engine.log.read_text() + running.router.log.read_text()
 
@@ -108,6 +112,12 @@ async def test_addresses_that_are_not_public_are_refused_all_the_same(antiphon, 
     answer = await play(antiphon, new_session(), site.add(name, pages[kind]))
     assert answer.code == "source_forbidden", answer
     assert not [asked for asked in proxy.asked[before:] if not asked.startswith(("127.0.0.1:", "music."))], proxy.asked
+
+
+async def test_an_extractor_that_tells_the_proxys_password_is_not_repeated(antiphon, site, new_session):
+    url = site.add("/demand/telltale", lambda asked: asked.page("<title>x</title>"))
+    answer = await play(antiphon, new_session(), url)
+    assert answer.code == "extraction_failed" and "It is at *** and no other" in answer.body["message"], answer
 
 
 async def test_a_name_that_nobody_knows(antiphon, site, new_session):
