@@ -10,9 +10,11 @@ from client import listen, request
 from extraction import COLD_SECONDS
 from inbox import assert_unbroken
 from media import FLAC, glides_clip, tone_clip
+from mpegts import with_timed_id3
 from opus import FRAME, RATE, decode
 from processes import Antiphon
 from signals import AMPLITUDE, Glides
+from tagged import id3, id3_text
 
 TONE, HIGH = tone_clip(440, 20, FLAC), tone_clip(880, 20, FLAC)
 SONG = Glides(20, seed=5)
@@ -139,6 +141,35 @@ async def test_a_live_stream_is_joined_near_its_end_and_followed(antiphon, media
             assert not listener.events("buffering"), listener.events("buffering")
             assert_unbroken(packets, "live")
             assert_unbroken_tone(sound_of(packets)[10 * FRAME : 490 * FRAME], 440, AMPLITUDE, "live")
+
+
+@pytest.mark.parametrize("place", ["EXTINF", "before packed audio", "in MPEG-TS"])
+async def test_a_live_stream_says_its_titles(antiphon, media, tmp_path, new_session, place):
+    hls.make(tmp_path, media.path(TONE), "mp3" if place == "before packed audio" else "ts", seconds=2)
+    playlist = tmp_path / "index.m3u8"
+    lines = playlist.read_text().replace(END, "").replace("#EXT-X-PLAYLIST-TYPE:VOD\n", "").splitlines()
+    segments = [tmp_path / line for line in lines if not line.startswith("#")]
+    for number, segment in enumerate(segments):
+        tag = id3(id3_text("TIT2", f"Nümber {number}".encode()), id3_text("TPE1", b"Ann"))
+        if place == "EXTINF":
+            row = lines.index(segment.name) - 1
+            lines[row] += f"Ann - Nümber {number}"
+        elif place == "in MPEG-TS":
+            segment.write_bytes(with_timed_id3(segment.read_bytes(), tag))
+        else:
+            segment.write_bytes(tag + segment.read_bytes())
+    playlist.write_text("\n".join([*lines, ""]))
+    async with hls.site(tmp_path) as (url, _), listen(antiphon.router.url, new_session()) as listener:
+        await listener.play(f"{url}/index.m3u8")
+        last = len(segments) - 1
+        await listener.wait_event("metadata", title=f"Nümber {last}")
+        told = listener.events("metadata")[-2:]
+        assert [(event["title"], event["artist"]) for event in told] == [
+            (f"Nümber {number}", "Ann") for number in (last - 1, last)
+        ]
+        # Each at its segment's first packet.
+        between = listener.packets(*map(listener.index, told))
+        assert abs(len(between) * 0.02 - 2) < 0.1, len(between)
 
 
 async def test_a_live_stream_that_begins_anew_is_heard_again(antiphon, media, tmp_path, new_session):

@@ -88,16 +88,6 @@ struct ProductionOrder: Codable {
   var kilobitsPerSecond: Int?
 }
 
-extension StreamMetadata {
-  /// The same within the bounds that an honest decoder keeps, an artist in the title read as one.
-  func bounded() -> StreamMetadata {
-    guard let artist = artist.flatMap(TagText.bounded) else {
-      return StreamMetadata(streamTitle: title ?? "")
-    }
-    return StreamMetadata(title: title.flatMap(TagText.bounded), artist: artist)
-  }
-}
-
 /// What an open source says of itself.
 struct SourceFacts: Codable {
   var title: String?

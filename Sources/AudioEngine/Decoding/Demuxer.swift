@@ -9,6 +9,8 @@ struct Demuxer: ~Copyable {
   private let packet: UnsafeMutablePointer<AVPacket>
   private let stream: UnsafeMutablePointer<AVStream>
   private var isPutBack = false
+  /// What timed ID3 in MPEG-TS has said and nobody has taken.
+  private var timedMetadata: StreamMetadata?
   /// Whether a picture that can be shown is in the container.
   let hasPicture: Bool
 
@@ -51,6 +53,10 @@ struct Demuxer: ~Copyable {
   /// What the source says of itself since it was asked last; nil where it says nothing new. A stream may be a chain,
   /// each link with comments of its own (RFC 3533, section 4).
   mutating func takeMetadata() -> StreamMetadata? {
+    if let timed = timedMetadata {
+      timedMetadata = nil
+      return timed
+    }
     guard stream.pointee.event_flags & AVSTREAM_EVENT_FLAG_METADATA_UPDATED != 0 else { return nil }
     // libav appends the next link's comments to those that are there.
     defer { av_dict_free(&stream.pointee.metadata) }
@@ -133,7 +139,11 @@ struct Demuxer: ~Copyable {
         return nil
       }
       guard status >= 0 else { throw container.report(status) }
-      guard packet.pointee.stream_index == stream.pointee.index else { continue }
+      guard packet.pointee.stream_index == stream.pointee.index else {
+        // Only timed ID3 comes beside it.
+        timedMetadata = StreamMetadata(id3: Packet(pointer: packet, seconds: nil).bytes) ?? timedMetadata
+        continue
+      }
       return Packet(pointer: packet, seconds: time(packet.pointee.pts))
     }
   }
@@ -187,7 +197,9 @@ extension Demuxer {
         hint: "play MP3, AAC, FLAC, WAV, Vorbis or Opus", stage: .probe)
     }
     for other in 0..<Int(context.pointee.nb_streams) where other != Int(index) {
-      context.pointee.streams[other]!.pointee.discard = AVDISCARD_ALL
+      let stream = context.pointee.streams[other]!
+      if stream.pointee.codecpar.pointee.codec_id == AV_CODEC_ID_TIMED_ID3 { continue }
+      stream.pointee.discard = AVDISCARD_ALL
     }
     return stream
   }

@@ -113,19 +113,4 @@ extension StreamMetadata {
     }
     return decoded + rest
   }
-
-  /// - Parameter text: as stations give it.
-  package init(streamTitle text: String) {
-    guard let text = TagText.bounded(text) else {
-      self.init(title: nil, artist: nil)
-      return
-    }
-    guard let dash = text.range(of: " - "), let artist = TagText.bounded(String(text[..<dash.lowerBound])),
-      let title = TagText.bounded(String(text[dash.upperBound...]))
-    else {
-      self.init(title: text, artist: nil)
-      return
-    }
-    self.init(title: title, artist: artist)
-  }
 }

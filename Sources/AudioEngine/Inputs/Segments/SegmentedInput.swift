@@ -162,7 +162,7 @@ final class SegmentedInput: MediaInput {
       var bytes: [UInt8] = []
       if let part = segment.map, part != map { bytes = try fetcher.map(part) }
       if let key = segment.key {
-        bytes += Self.withoutTag(try fetcher.decrypted(segment, key)[...])
+        bytes += withoutTag(try fetcher.decrypted(segment, key)[...])
         current = Segment(transfer: nil, bytes: bytes[...])
       } else {
         let transfer = try fetcher.open(segment.part)
@@ -200,7 +200,7 @@ final class SegmentedInput: MediaInput {
     }
     try read(10)
     if let length = Self.tagByteCount(bytes[...]), length <= Self.maximumTagByteCount { try read(length) }
-    return Self.withoutTag(bytes[...])
+    return withoutTag(bytes[...])
   }
 
   private static func tagByteCount(_ bytes: ArraySlice<UInt8>) -> Int? {
@@ -209,8 +209,11 @@ final class SegmentedInput: MediaInput {
     return 10 + bytes.dropFirst(6).prefix(4).reduce(0) { $0 << 7 | Int($1 & 0x7F) }
   }
 
-  private static func withoutTag(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
-    tagByteCount(bytes).map { bytes.dropFirst($0) } ?? bytes
+  /// Without its tag, which may say what a live stream plays.
+  private func withoutTag(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+    guard let length = Self.tagByteCount(bytes) else { return bytes }
+    if isLive, let metadata = StreamMetadata(id3: bytes.prefix(length)) { permit.note(metadata) }
+    return bytes.dropFirst(length)
   }
 
   // MARK: What comes next
