@@ -1,7 +1,8 @@
 // Many WebSocket listeners in one process, for measuring routers fed by synthetic-engine: counts the packets,
 // checks that each belongs to its listener's session and that none is missing, and measures how old they are.
 // usage: websocket-load PORT SESSIONS CLIENTS-PER-SESSION WARM-UP-S SECONDS ROUTER-PID
-// Prints a JSON object: what was delivered between warm-up and end, and the router's CPU time for it.
+// Prints a JSON object: what was delivered between warm-up and end, the router's CPU time for it, and its private memory
+// while they all listen.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/tcp.h>
@@ -120,6 +121,34 @@ static void receive_until(int epoll, int64_t end_ns) {
   }
 }
 
+// The sum of the numbers that follow these two names in a file of the router's.
+static int64_t read_sum(const char *pid, const char *file, const char *first, const char *second) {
+  char path[64], line[256];
+  snprintf(path, sizeof path, "/proc/%s/%s", pid, file);
+  FILE *opened = fopen(path, "r");
+  if (!opened) die("%s: %s", path, strerror(errno));
+  int64_t sum = 0;
+  while (fgets(line, sizeof line, opened)) {
+    for (const char **name = (const char *[]){first, second, NULL}; *name; name++)
+      if (strncmp(line, *name, strlen(*name)) == 0) sum += strtoll(line + strlen(*name), NULL, 10);
+  }
+  fclose(opened);
+  return sum;
+}
+
+// Clock ticks that the router has spent until now: proc(5), stat's 14th and 15th field.
+static void read_ticks(const char *pid, int64_t *user, int64_t *kernel) {
+  char path[64], line[1024] = "";
+  snprintf(path, sizeof path, "/proc/%s/stat", pid);
+  FILE *opened = fopen(path, "r");
+  if (!opened || !fgets(line, sizeof line, opened)) die("%s: %s", path, strerror(errno));
+  fclose(opened);
+  const char *name_end = strrchr(line, ')');
+  if (!name_end || sscanf(name_end, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %" SCNd64 " %" SCNd64, user,
+                          kernel) != 2)
+    die("%s is not as expected", path);
+}
+
 int main(int count, char **arguments) {
   if (count != 7) die("usage: websocket-load PORT SESSIONS CLIENTS-PER-SESSION WARM-UP-S SECONDS ROUTER-PID");
   int sessions = atoi(arguments[2]), clients = sessions * atoi(arguments[3]);
@@ -144,16 +173,22 @@ int main(int count, char **arguments) {
   pause_watch_start(&watch);
   result.missing = result.foreign = 0;
   result.is_measuring = true;
+  int64_t user_before, kernel_before, user, kernel;
+  read_ticks(arguments[6], &user_before, &kernel_before);
   int64_t cpu_before = clock_ns(router_cpu), own_before = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
   receive_until(epoll, now_ns() + run_ns);
   int64_t cpu = clock_ns(router_cpu) - cpu_before, own = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - own_before;
   pause_watch_stop(&watch);
+  read_ticks(arguments[6], &user, &kernel);
+  user -= user_before;
+  kernel -= kernel_before;
   printf("{\"delivered\":%" PRId64 ",\"expected\":%" PRId64 ",\"foreign\":%" PRId64 ",\"missing\":%" PRId64
          ",\"closed\":%" PRId64 ",\"cpu_us_per_message\":%.4f,\"client_cpu_us_per_message\":%.4f"
-         ",\"worst_pause_us\":%.1f,",
+         ",\"kernel_share\":%.4f,\"router_private_kib\":%" PRId64 ",\"worst_pause_us\":%.1f,",
          result.delivered, (int64_t)(clients * run_ns / PACKET_NS), result.foreign, result.missing, result.closed,
          (double)cpu / 1000 / (double)result.delivered, (double)own / 1000 / (double)result.delivered,
-         (double)watch.worst_ns / 1000);
+         (double)kernel / (double)(user + kernel + !(user + kernel)),
+         read_sum(arguments[6], "smaps_rollup", "Private_Clean:", "Private_Dirty:"), (double)watch.worst_ns / 1000);
   figures_print(&result.latency, "latency_us");
   puts("}");
   return 0;

@@ -112,7 +112,7 @@ final class EngineLink {
       .channelOption(.socketOption(.so_rcvbuf), value: SocketOptionValue(socketBufferByteCount))
       .channelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
-          let handler = EngineLinkHandler(link: link.value, store: link.value.store)
+          let handler = EngineLinkHandler(link: link.value, packets: link.value.store.packets)
           try channel.pipeline.syncOperations.addHandler(handler)
           link.value.opened(channel)
         }

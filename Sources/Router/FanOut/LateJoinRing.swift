@@ -37,7 +37,7 @@ package struct LateJoinRing {
 
   /// - Parameter hasRoom: whether there is so much more memory for it; where not, its oldest make room.
   package mutating func append(
-    _ place: PacketCounter.Place, _ audio: ArraySlice<UInt8>, hasRoom: (Int) -> Bool = { _ in true }
+    _ place: PacketCounter.Place, _ audio: some Collection<UInt8>, hasRoom: (Int) -> Bool = { _ in true }
   ) {
     let byteCount = PacketRecord.byteCount(audioByteCount: audio.count)
     lastRecordByteCount = byteCount

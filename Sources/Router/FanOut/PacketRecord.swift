@@ -6,11 +6,21 @@ package enum PacketRecord {
   package static let headerByteCount = 18
   static let lengthOffset = 16
 
+  static func writeHeader(
+    _ place: PacketCounter.Place, audioByteCount: Int, to bytes: UnsafeMutableRawBufferPointer
+  ) {
+    bytes.storeBytes(of: place.sequence.bigEndian, as: UInt32.self)
+    bytes.storeBytes(of: place.dueNanoseconds.bigEndian, toByteOffset: 4, as: UInt64.self)
+    bytes.storeBytes(of: place.positionMilliseconds.bigEndian, toByteOffset: 12, as: UInt32.self)
+    // An audio packet has at most 65,512 bytes (`WireLimits`).
+    bytes.storeBytes(of: UInt16(audioByteCount).bigEndian, toByteOffset: lengthOffset, as: UInt16.self)
+  }
+
   package static func byteCount(audioByteCount: Int) -> Int { headerByteCount + audioByteCount }
 }
 
 extension ByteBuffer {
-  mutating func writePacketRecord(_ place: PacketCounter.Place, _ audio: ArraySlice<UInt8>) {
+  mutating func writePacketRecord(_ place: PacketCounter.Place, _ audio: some Collection<UInt8>) {
     writeMultipleIntegers(
       place.sequence, place.dueNanoseconds, place.positionMilliseconds, UInt16(audio.count))
     writeBytes(audio)

@@ -1,5 +1,6 @@
 import NIOCore
 import NIOWebSocket
+import WireProtocol
 
 /// Whole WebSocket frames as bytes, built once and shared by every listener that gets them.
 /// A server's frames are not masked, so they are the same for all (RFC 6455, 5.2).
@@ -8,17 +9,39 @@ package enum WebSocketFrames {
   private static let maximumHeaderByteCount = 10
 
   /// One Opus packet: a message of `antiphon.opus.v1`.
-  static func opus(_ audio: ArraySlice<UInt8>) -> ByteBuffer {
-    var frame = buffer(.binary, payloadByteCount: audio.count)
-    frame.writeBytes(audio)
-    return frame
+  ///
+  /// - Parameter packet: as the engine sends it. The frame is written over the end of its header, the audio stays.
+  static func opus(inPlaceOf packet: UnsafeMutableRawBufferPointer) -> UnsafeRawBufferPointer {
+    beginFrame(in: packet, at: WireLimits.packetHeaderByteCount)
   }
 
-  /// One record: a message of `antiphon.timed.v1`.
-  static func timed(_ place: PacketCounter.Place, _ audio: ArraySlice<UInt8>) -> ByteBuffer {
-    var frame = buffer(.binary, payloadByteCount: PacketRecord.byteCount(audioByteCount: audio.count))
-    frame.writePacketRecord(place, audio)
-    return frame
+  /// One record: a message of `antiphon.timed.v1`. Record and frame have at most 22 bytes before the audio, and the
+  /// engine's header 28.
+  static func timed(
+    _ place: PacketCounter.Place, inPlaceOf packet: UnsafeMutableRawBufferPointer
+  ) -> UnsafeRawBufferPointer {
+    let start = WireLimits.packetHeaderByteCount - PacketRecord.headerByteCount
+    PacketRecord.writeHeader(
+      place, audioByteCount: packet.count - WireLimits.packetHeaderByteCount,
+      to: UnsafeMutableRawBufferPointer(rebasing: packet[start...]))
+    return beginFrame(in: packet, at: start)
+  }
+
+  /// Writes a binary frame's header so that it ends where the payload begins.
+  private static func beginFrame(
+    in bytes: UnsafeMutableRawBufferPointer, at payload: Int
+  ) -> UnsafeRawBufferPointer {
+    let count = bytes.count - payload
+    let isShort = count <= 125
+    let start = payload - (isShort ? 2 : 4)
+    bytes[start] = 0x80 | UInt8(webSocketOpcode: .binary)
+    if isShort {
+      bytes[start + 1] = UInt8(count)
+    } else {
+      bytes[start + 1] = 126
+      bytes.storeBytes(of: UInt16(count).bigEndian, toByteOffset: start + 2, as: UInt16.self)
+    }
+    return UnsafeRawBufferPointer(rebasing: bytes[start...])
   }
 
   /// What a listener hears at once on joining: for `antiphon.opus.v1` a message a packet, for

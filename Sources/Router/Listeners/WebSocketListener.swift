@@ -83,7 +83,6 @@ final class WebSocketListener: ChannelInboundHandler, FrameOutletDelegate, Paced
       {
         outlet.sendBurst(burst.frames, messageCount: burst.messageCount)
       }
-      plane.store.flush()
     } catch {
       // Checked before the upgrade; another listener was faster.
       close(.tryAgainLater, error.report.message)

@@ -37,12 +37,11 @@ final class RoutedSession {
   var touchedMilliseconds = 0
 
   private(set) var listenerCount = 0
-  private var counter = PacketCounter()
+  /// In memory of its own: see `PacketPath`.
+  let route: UnsafeMutablePointer<PacketRoute>
   var ring = LateJoinRing()
   /// What was built for one that joined, for all who join before the next packet.
   var cachedBurst: CachedBurst?
-  private var opusOutlets: [FrameOutlet] = []
-  private var timedOutlets: [FrameOutlet] = []
   private var oggListeners: [OggListener] = []
   private(set) var webSockets: [ObjectIdentifier: WebSocketListener] = [:]
 
@@ -51,6 +50,15 @@ final class RoutedSession {
     self.creator = creator
     self.accounts = accounts
     playback = Playback(id: id)
+    route = .allocate(capacity: 1)
+    route.initialize(to: PacketRoute(session: self))
+  }
+
+  deinit {
+    route.pointee.opus.deallocate()
+    route.pointee.timed.deallocate()
+    route.deinitialize(count: 1)
+    route.deallocate()
   }
 
   var queue: TrackQueue { playback.plan.queue }
@@ -80,33 +88,22 @@ final class RoutedSession {
   /// The session object, with the place of the next packet.
   var snapshot: SessionSnapshot {
     var snapshot = playback.snapshot(countedMilliseconds: countedMilliseconds)
-    if snapshot.state == .streaming { snapshot.dueNanoseconds = counter.next.dueNanoseconds }
+    if snapshot.state == .streaming { snapshot.dueNanoseconds = route.pointee.counter.next.dueNanoseconds }
     return snapshot
   }
 
   /// The position of the next packet while the session streams.
-  var countedMilliseconds: Int { Int(counter.next.positionMilliseconds) }
+  var countedMilliseconds: Int { Int(route.pointee.counter.next.positionMilliseconds) }
 
   // MARK: Packets
 
-  /// Gives one packet to everyone who listens. Each form of it is built once.
-  func deliver(_ audio: ArraySlice<UInt8>, to store: SessionStore) {
-    let place = counter.take()
-    store.statistics.countLateness(dueNanoseconds: place.dueNanoseconds)
+  /// Takes a packet that its WebSockets have been sent.
+  func keep(_ place: PacketCounter.Place, _ audio: UnsafeRawBufferPointer, _ now: UInt64) {
     ring.append(place, audio) { byteCount in accounts.hasLateJoinRoom(for: byteCount, of: creator) }
     if ring.byteCount != accounted.lateJoin { accounts.update(self) }
     if cachedBurst != nil { cachedBurst = nil }
-    if !timedOutlets.isEmpty {
-      let frame = WebSocketFrames.timed(place, audio)
-      for outlet in timedOutlets { outlet.sendAudio(frame, sharedBy: timedOutlets.count, flushedBy: store) }
-    }
-    if !opusOutlets.isEmpty {
-      let frame = WebSocketFrames.opus(audio)
-      for outlet in opusOutlets { outlet.sendAudio(frame, sharedBy: opusOutlets.count, flushedBy: store) }
-    }
     if !oggListeners.isEmpty {
       let packet = ByteBuffer(bytes: audio)
-      let now = MonotonicClock.nowNanoseconds
       for listener in oggListeners { listener.take(packet, sharedBy: oggListeners.count, now: now) }
     }
   }
@@ -116,12 +113,12 @@ final class RoutedSession {
     switch body {
     case .extracting, .ended: forgetSound()
     case .playing(let anchor), .resumed(let anchor), .rebased(let anchor):
-      counter.anchor(
+      route.pointee.counter.anchor(
         positionMilliseconds: anchor.positionMilliseconds, dueNanoseconds: anchor.dueNanoseconds)
     case .seeked(let position, let due):
       forgetSound()
-      counter.anchor(positionMilliseconds: position, dueNanoseconds: due)
-    case .dropped(let count): counter.skip(count)
+      route.pointee.counter.anchor(positionMilliseconds: position, dueNanoseconds: due)
+    case .dropped(let count): route.pointee.counter.skip(count)
     // The count stays at a status: packets may be on their way that the answer has counted already.
     default: break
     }
@@ -129,7 +126,7 @@ final class RoutedSession {
 
   /// Takes the engine's word for where the next packet belongs.
   func place(_ snapshot: SessionSnapshot) {
-    counter.anchor(
+    route.pointee.counter.anchor(
       positionMilliseconds: snapshot.positionMilliseconds ?? 0, dueNanoseconds: snapshot.dueNanoseconds)
   }
 
@@ -139,8 +136,8 @@ final class RoutedSession {
     listenerCount += 1
     webSockets[ObjectIdentifier(listener)] = listener
     switch listener.request.subprotocol {
-    case .opus: opusOutlets.append(listener.outlet)
-    case .timed: timedOutlets.append(listener.outlet)
+    case .opus: route.pointee.opus.append(listener.outlet.port)
+    case .timed: route.pointee.timed.append(listener.outlet.port)
     }
   }
 
@@ -150,8 +147,8 @@ final class RoutedSession {
     listenerCount -= 1
     if listenerCount == 0 { keptEncodedQueue = nil }
     switch listener.request.subprotocol {
-    case .opus: opusOutlets.removeAll { $0 === listener.outlet }
-    case .timed: timedOutlets.removeAll { $0 === listener.outlet }
+    case .opus: route.pointee.opus.remove(listener.outlet.port)
+    case .timed: route.pointee.timed.remove(listener.outlet.port)
     }
     return true
   }
@@ -174,7 +171,7 @@ final class RoutedSession {
 
   /// What its listeners have not taken yet.
   var waitingByteCount: Int {
-    (opusOutlets + timedOutlets).reduce(0) { $0 + $1.waitingByteCount }
+    webSockets.values.reduce(0) { $0 + $1.outlet.waitingByteCount }
       + oggListeners.reduce(0) { $0 + $1.waitingByteCount }
   }
 
@@ -209,6 +206,6 @@ final class RoutedSession {
   func restore(_ record: SessionRecord) {
     touchedMilliseconds = record.touchedMilliseconds
     playback.restore(record)
-    counter.anchor(positionMilliseconds: record.positionMilliseconds, dueNanoseconds: nil)
+    route.pointee.counter.anchor(positionMilliseconds: record.positionMilliseconds, dueNanoseconds: nil)
   }
 }
