@@ -63,7 +63,9 @@ public struct MessageDecoder: Sendable {
 
   /// Lends the bytes of a packet that `nextPlace` has found. They are the borrower's to overwrite: the decoder does not
   /// look at them again.
-  public mutating func withPacket(at place: Range<Int>, _ body: (UnsafeMutableRawBufferPointer) -> Void) {
+  public mutating func withPacket<Result>(
+    at place: Range<Int>, _ body: (UnsafeMutableRawBufferPointer) -> Result
+  ) -> Result {
     buffer.withUnsafeMutableBytes { body(UnsafeMutableRawBufferPointer(rebasing: $0[place])) }
   }
 

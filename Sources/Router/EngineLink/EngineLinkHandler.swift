@@ -25,8 +25,11 @@ final class EngineLinkHandler: ChannelInboundHandler {
           guard link.isEstablished else {
             return fail(context, "a packet came before hello")
           }
-          decoder.withPacket(at: packet) { packets.route(sessionID, $0) }
+          guard decoder.withPacket(at: packet, { packets.take(sessionID, $0) }) else {
+            return fail(context, "a packet of \(sessionID) came in another session's burst")
+          }
         case .event(let json):
+          guard !packets.isCollectingBurst else { return fail(context, "an event came in a burst") }
           if let failure = link.received(event: decoder.event(at: json)) { return fail(context, failure) }
         }
       }

@@ -36,7 +36,8 @@ final class FrameOutlet: ChannelDuplexHandler {
 
   private let statistics: RouterStatistics
   private var context: ChannelHandlerContext?
-  private var outbox = Outbox()
+  private let packetsPerMessage: Int
+  private var outbox: Outbox
   private(set) var isWritable = true
   /// What the packet path needs of it: see `PacketPath`.
   let port: UnsafeMutablePointer<ListenerPort>
@@ -58,8 +59,11 @@ final class FrameOutlet: ChannelDuplexHandler {
   /// Since when audio has been lost without the outbox once becoming empty.
   private var losingSince: NIODeadline?
 
-  init(statistics: RouterStatistics) {
+  /// - Parameter packetsPerMessage: of its audio.
+  init(statistics: RouterStatistics, packetsPerMessage: Int = 1) {
     self.statistics = statistics
+    self.packetsPerMessage = packetsPerMessage
+    outbox = Outbox(maximumAudioCount: RouterLimits.outboxAudioFrameCount / packetsPerMessage)
     port = .allocate(capacity: 1)
     port.initialize(to: ListenerPort(outlet: self))
   }
@@ -266,7 +270,7 @@ final class FrameOutlet: ChannelDuplexHandler {
     let hasLost = outbox.appendAudio(frame, part: part, hasRoom: hasRoom)
     accountAudio()
     guard hasLost else { return }
-    statistics.droppedFrames += 1
+    statistics.droppedFrames += packetsPerMessage
     let now = NIODeadline.now()
     guard let since = losingSince else {
       losingSince = now

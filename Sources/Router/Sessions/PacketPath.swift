@@ -59,6 +59,8 @@ struct PacketRoute {
   var counter = PacketCounter()
   var opus = ListenerPorts()
   var timed = ListenerPorts()
+  var groupCount = 0
+  var playerCount = 0
   /// The owner of this memory.
   unowned(unsafe) let session: RoutedSession
 }
@@ -81,6 +83,16 @@ final class PacketPath {
   private var routes: [SessionID: UnsafeMutablePointer<PacketRoute>] = [:]
   /// Empty between two packets; kept for its memory.
   private var slow: [Slow] = []
+  /// What is collected of a burst.
+  private struct IncomingBurst {
+    var sessionID: SessionID
+    var packetsLeft: Int
+    var place: PacketCounter.Place
+    var sound = SoundBurst()
+    var end: (SoundBurst?) -> Void
+  }
+
+  private var incoming: IncomingBurst?
   /// When the packets that are being routed came.
   private var nowNanoseconds: UInt64 = 0
 
@@ -95,10 +107,20 @@ final class PacketPath {
   /// Packets have come: one look at the clock for all of them.
   func begin() { nowNanoseconds = MonotonicClock.nowNanoseconds }
 
+  /// Takes a packet of the engine's stream.
+  ///
+  /// - Parameter packet: header and audio, to be overwritten.
+  /// - Returns: false where it is not what a burst has said that comes.
+  func take(_ id: SessionID, _ packet: UnsafeMutableRawBufferPointer) -> Bool {
+    guard incoming == nil else { return addToBurst(id, packet) }
+    route(id, packet)
+    return true
+  }
+
   /// Gives a packet to its session's listeners.
   ///
   /// - Parameter packet: header and audio. Each frame is built where the packet's header was, which has been read.
-  func route(_ id: SessionID, _ packet: UnsafeMutableRawBufferPointer) {
+  private func route(_ id: SessionID, _ packet: UnsafeMutableRawBufferPointer) {
     statistics.packetsReceived += 1
     guard let route = routes[id] else {
       statistics.stalePackets += 1
@@ -106,18 +128,44 @@ final class PacketPath {
     }
     let place = route.pointee.counter.take()
     statistics.countLateness(dueNanoseconds: place.dueNanoseconds, nowNanoseconds: nowNanoseconds)
-    if route.pointee.timed.count > 0 {
-      write(WebSocketFrames.timed(place, inPlaceOf: packet), to: route.pointee.timed)
+    if route.pointee.timed.count > 0 || route.pointee.groupCount > 0 {
+      let record = PacketRecord.write(place, inPlaceOf: packet)
+      if route.pointee.groupCount > 0 { append(record, toGroupsOf: route.pointee.session) }
+      if route.pointee.timed.count > 0 {
+        write(WebSocketFrames.timed(inPlaceOf: packet), to: route.pointee.timed)
+      }
     }
     if route.pointee.opus.count > 0 {
       write(WebSocketFrames.opus(inPlaceOf: packet), to: route.pointee.opus)
     }
-    // Nothing until here has called anyone, who might change listeners or sessions. Held, for what comes may forget it.
-    let session = route.pointee.session
+    // Until here nobody was called who might change listeners or sessions; from here on the route may be gone.
+    let players = route.pointee.playerCount > 0 ? route.pointee.session : nil
     if !slow.isEmpty { keepPlaces() }
-    session.keep(
-      place, UnsafeRawBufferPointer(rebasing: packet[WireLimits.packetHeaderByteCount...]), nowNanoseconds)
+    players?.giveToPlayers(
+      UnsafeRawBufferPointer(rebasing: packet[WireLimits.packetHeaderByteCount...]), nowNanoseconds)
     if !slow.isEmpty { writeSlowly() }
+  }
+
+  private func append(_ record: UnsafeRawBufferPointer, toGroupsOf session: RoutedSession) {
+    for index in session.groups.indices {
+      session.groups[index].append(record)
+      if session.groups[index].isFull { writeGroup(index, of: session) }
+    }
+  }
+
+  private func writeGroup(_ index: Int, of session: RoutedSession) {
+    let ports = session.groups[index].ports
+    session.groups[index].takeFrame { write($0, to: ports) }
+  }
+
+  /// Sends what waits for its message to be full: what comes next is not to come before it, or is for others, too.
+  func completeMessages(of session: RoutedSession) {
+    for index in session.groups.indices where !session.groups[index].isEmpty {
+      writeGroup(index, of: session)
+    }
+    guard !slow.isEmpty else { return }
+    keepPlaces()
+    writeSlowly()
   }
 
   private func write(_ frame: UnsafeRawBufferPointer, to ports: ListenerPorts) {
@@ -166,5 +214,50 @@ final class PacketPath {
     }
     listeners.removeAll(keepingCapacity: true)
     slow = listeners
+  }
+
+  // MARK: Bursts
+
+  var isCollectingBurst: Bool { incoming != nil }
+
+  /// Collects the next packets, which are a session's last ones again.
+  ///
+  /// - Parameters:
+  ///   - first: place and time of the first of them.
+  ///   - end: called when all are there, before the session's next packet; with nil where they do not come.
+  func collectBurst(
+    of id: SessionID, from first: EngineEvent.Anchor, count: Int, _ end: @escaping (SoundBurst?) -> Void
+  ) {
+    guard count > 0 else { return end(nil) }
+    // A session that is not known has nobody who waits.
+    var sequence = routes[id]?.pointee.counter.next.sequence ?? 0
+    sequence &-= UInt32(truncatingIfNeeded: count)
+    let place = PacketCounter.Place(
+      sequence: sequence, dueNanoseconds: first.dueNanoseconds,
+      positionMilliseconds: UInt32(clamping: first.positionMilliseconds))
+    incoming = IncomingBurst(sessionID: id, packetsLeft: count, place: place, end: end)
+  }
+
+  /// What was collected is of an engine that has gone.
+  func dropBurst() {
+    let burst = incoming
+    incoming = nil
+    burst?.end(nil)
+  }
+
+  private func addToBurst(_ id: SessionID, _ packet: UnsafeMutableRawBufferPointer) -> Bool {
+    guard var burst = incoming, burst.sessionID == id else { return false }
+    // One holder, so that its bytes are not copied.
+    incoming = nil
+    var counter = PacketCounter(at: burst.place)
+    burst.sound.append(counter.take(), packet[WireLimits.packetHeaderByteCount...])
+    burst.place = counter.next
+    burst.packetsLeft -= 1
+    if burst.packetsLeft > 0 {
+      incoming = burst
+    } else {
+      burst.end(burst.sound)
+    }
+    return true
   }
 }

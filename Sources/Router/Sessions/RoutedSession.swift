@@ -39,9 +39,12 @@ final class RoutedSession {
   private(set) var listenerCount = 0
   /// In memory of its own: see `PacketPath`.
   let route: UnsafeMutablePointer<PacketRoute>
-  var ring = LateJoinRing()
-  /// What was built for one that joined, for all who join before the next packet.
-  var cachedBurst: CachedBurst?
+  /// Those of its listeners that take several packets a message.
+  var groups: [PacketGroup] = [] {
+    didSet { route.pointee.groupCount = groups.count }
+  }
+  /// What was asked of the engine for those who join.
+  var bursts: [BurstRequest] = []
   private var oggListeners: [OggListener] = []
   private(set) var webSockets: [ObjectIdentifier: WebSocketListener] = [:]
 
@@ -57,6 +60,7 @@ final class RoutedSession {
   deinit {
     route.pointee.opus.deallocate()
     route.pointee.timed.deallocate()
+    for index in groups.indices { groups[index].ports.deallocate() }
     route.deinitialize(count: 1)
     route.deallocate()
   }
@@ -97,26 +101,21 @@ final class RoutedSession {
 
   // MARK: Packets
 
-  /// Takes a packet that its WebSockets have been sent.
-  func keep(_ place: PacketCounter.Place, _ audio: UnsafeRawBufferPointer, _ now: UInt64) {
-    ring.append(place, audio) { byteCount in accounts.hasLateJoinRoom(for: byteCount, of: creator) }
-    if ring.byteCount != accounted.lateJoin { accounts.update(self) }
-    if cachedBurst != nil { cachedBurst = nil }
-    if !oggListeners.isEmpty {
-      let packet = ByteBuffer(bytes: audio)
-      for listener in oggListeners { listener.take(packet, sharedBy: oggListeners.count, now: now) }
+  /// Gives players a packet that its WebSockets have been sent.
+  func giveToPlayers(_ audio: UnsafeRawBufferPointer, _ now: UInt64) {
+    let packet = ByteBuffer(bytes: audio)
+    for listener in oggListeners where listener.hears {
+      listener.take(packet, sharedBy: oggListeners.count, now: now)
     }
   }
 
   /// Follows the events that say where packets belong.
   func place(_ body: EngineEvent.Body) {
     switch body {
-    case .extracting, .ended: forgetSound()
     case .playing(let anchor), .resumed(let anchor), .rebased(let anchor):
       route.pointee.counter.anchor(
         positionMilliseconds: anchor.positionMilliseconds, dueNanoseconds: anchor.dueNanoseconds)
     case .seeked(let position, let due):
-      forgetSound()
       route.pointee.counter.anchor(positionMilliseconds: position, dueNanoseconds: due)
     case .dropped(let count): route.pointee.counter.skip(count)
     // The count stays at a status: packets may be on their way that the answer has counted already.
@@ -135,9 +134,21 @@ final class RoutedSession {
   func add(_ listener: WebSocketListener) {
     listenerCount += 1
     webSockets[ObjectIdentifier(listener)] = listener
-    switch listener.request.subprotocol {
-    case .opus: route.pointee.opus.append(listener.outlet.port)
-    case .timed: route.pointee.timed.append(listener.outlet.port)
+  }
+
+  /// From the next packet on it hears what the others hear.
+  func hear(_ listener: WebSocketListener) {
+    let port = listener.outlet.port
+    switch (listener.request.subprotocol, listener.request.packetsPerMessage) {
+    case (.opus, _): route.pointee.opus.append(port)
+    case (.timed, 1): route.pointee.timed.append(port)
+    case (.timed, let count):
+      if !groups.contains(where: { $0.packetsPerMessage == count }) {
+        groups.append(PacketGroup(packetsPerMessage: count))
+      }
+      for index in groups.indices where groups[index].packetsPerMessage == count {
+        groups[index].ports.append(port)
+      }
     }
   }
 
@@ -146,9 +157,16 @@ final class RoutedSession {
     guard webSockets.removeValue(forKey: ObjectIdentifier(listener)) != nil else { return false }
     listenerCount -= 1
     if listenerCount == 0 { keptEncodedQueue = nil }
-    switch listener.request.subprotocol {
-    case .opus: route.pointee.opus.remove(listener.outlet.port)
-    case .timed: route.pointee.timed.remove(listener.outlet.port)
+    let port = listener.outlet.port
+    switch (listener.request.subprotocol, listener.request.packetsPerMessage) {
+    case (.opus, _): route.pointee.opus.remove(port)
+    case (.timed, 1): route.pointee.timed.remove(port)
+    case (.timed, let count):
+      guard let index = groups.firstIndex(where: { $0.packetsPerMessage == count }) else { break }
+      groups[index].ports.remove(port)
+      guard groups[index].ports.count == 0 else { break }
+      groups[index].ports.deallocate()
+      groups.remove(at: index)
     }
     return true
   }
@@ -156,6 +174,7 @@ final class RoutedSession {
   func add(_ listener: OggListener) {
     listenerCount += 1
     oggListeners.append(listener)
+    route.pointee.playerCount += 1
   }
 
   func remove(_ listener: OggListener) -> Bool {
@@ -163,6 +182,7 @@ final class RoutedSession {
     listenerCount -= 1
     if listenerCount == 0 { keptEncodedQueue = nil }
     oggListeners.remove(at: index)
+    route.pointee.playerCount -= 1
     return true
   }
 
