@@ -39,7 +39,7 @@ final class FrameOutlet: ChannelDuplexHandler {
   private let packetsPerMessage: Int
   private var outbox: Outbox
   private(set) var isWritable = true
-  /// What the packet path needs of it: see `PacketPath`.
+  /// What the packet path needs of it: see `ListenerPort`.
   let port: UnsafeMutablePointer<ListenerPort>
   /// While the channel is open; −1 where it is no socket.
   private var descriptor: Int32 = -1
