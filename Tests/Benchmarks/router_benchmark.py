@@ -37,7 +37,7 @@ def report(sessions, listeners, runs, idle):
     costs = {kind: [run["cpu_us_per_message"] for run in found] for kind, found in runs.items()}
     ratios = {kind: spread([a / b for a, b in zip(costs[kind], costs["bare loop"], strict=True)]) for kind in costs}
     harness.table(
-        f"Router: {sessions:,} sessions × {listeners:,} listeners, {sessions * listeners * 50:,} messages a second",
+        f"Router: sessions × listeners {sessions:,} × {listeners:,}, {sessions * listeners * 50:,} messages a second",
         ["router", "CPU µs a packet", "to the bare loop", "in the kernel", "private MiB",
          "KiB a listener, its session included", "p50 ms", "p99", "p99.9", "delivered",
          "missing / foreign / closed", *harness.VERDICT_HEAD],
