@@ -52,8 +52,9 @@ extension RouterLimits {
   package static let heldCommandMilliseconds: Int64 = 10
 
   /// What a connection is read with at a time, so that little is decoded ahead, and what the kernel keeps of a
-  /// WebSocket's.
+  /// WebSocket's. NIO keeps the buffer: one that says little has a small one.
   package static let readByteCount = 4_096
+  package static let quietReadByteCount = 512
   package static let commandKernelByteCount = 65_536
 
   /// What a client may still send after its WebSocket was closed by us, until it has read that: two full buffers of

@@ -38,11 +38,6 @@ extension RouterLimits {
   /// below 150.
   package static let memoryQueueByteCount = 50_331_648
 
-  /// What sessions keep of their last 5 s for those who join: those of one client, and all. Not multiplied. Past it
-  /// the sessions that nobody hears keep less, and then the others.
-  package static let clientLateJoinByteCount = 16_777_216
-  package static let allLateJoinByteCount = 33_554_432
-
   /// Freed blocks of this size and more leave the memory: bodies and answers that come rarely and all at once.
   static let returnedBlockByteCount: Int32 = 131_072
 

@@ -1,3 +1,5 @@
+import WireProtocol
+
 /// Every limit of the Router, with its unit in its name. Reaching one gives an error to the one who asked,
 /// or loses that one's own audio; nothing else notices.
 package enum RouterLimits {
@@ -58,18 +60,15 @@ package enum RouterLimits {
   /// What an error with status 503 tells its client to wait.
   package static let retryAfterSeconds = 5
 
-  /// The late-join ring: 5 s of 20 ms packets.
-  package static let lateJoinPacketCount = 250
-
-  /// The late-join ring in bytes: 5 s at 800 kbit/s, more than Opus has.
-  package static let lateJoinByteCount = 524_288
-
-  /// The memory that it takes at a time: a quarter of a second at 128 kbit/s.
-  package static let lateJoinSegmentByteCount = 4_096
+  /// What was just played is asked of the engine for one who joins. One that has not had it by then hears what comes.
+  package static let burstAnswerMilliseconds: Int64 = 1_000
 
   /// `buffer_ms` of a listener: the range and what is meant where it is not given.
-  package static let bufferMillisecondsRange = 0...5_000
+  package static let bufferMillisecondsRange = WireLimits.burstMillisecondsRange
   package static let defaultBufferMilliseconds = 500
+
+  /// `frames` of a listener with `antiphon.timed.v1`: packets of one message.
+  package static let packetsPerMessageRange = 1...5
 
   /// Audio waiting for one listener: 2 s of 20 ms packets. Past it the listener loses its oldest.
   package static let outboxAudioFrameCount = 100

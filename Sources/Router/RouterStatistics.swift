@@ -31,9 +31,8 @@ package final class RouterStatistics {
 
   /// - Parameter dueNanoseconds: `CLOCK_MONOTONIC`; 0 where it is not known yet.
   @inline(__always)
-  func countLateness(dueNanoseconds: UInt64) {
+  func countLateness(dueNanoseconds: UInt64, nowNanoseconds now: UInt64) {
     guard dueNanoseconds > 0 else { return }
-    let now = MonotonicClock.nowNanoseconds
     packetLateness.record(nanoseconds: now > dueNanoseconds ? now - dueNanoseconds : 0)
   }
 }

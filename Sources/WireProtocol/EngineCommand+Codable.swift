@@ -81,7 +81,7 @@ extension CodingUserInfoKey {
 extension EngineCommand: Codable {
   private enum Key: String, CodingKey {
     case type, path, query, limit, url, tag, offset, volume, loop, paused, level, score
-    case encoding, rendering, voices, client
+    case encoding, rendering, voices, client, milliseconds
     case requestID = "request_id"
     case sessionID = "session_id"
     case channelID = "channel_id"
@@ -122,6 +122,10 @@ extension EngineCommand: Codable {
       action = .render(try Self.renderRequest(fields))
       return
     }
+    if type == "burst" {
+      action = .burst(try Self.sessionID(decoder, fields), milliseconds: try Self.burstMilliseconds(fields))
+      return
+    }
     let sessionAction = try Self.sessionAction(type, fields)
     action = .session(try Self.sessionID(decoder, fields), sessionAction)
   }
@@ -155,7 +159,7 @@ extension EngineCommand: Codable {
       throw ErrorReport(
         .invalidCommand, "the command type is \(type.quoted)",
         hint:
-          "use play, prepare, unprepare, pause, resume, stop, seek, volume, perform, mute, status, why, media, artwork, resolve or render",
+          "use play, prepare, unprepare, pause, resume, stop, seek, volume, perform, mute, status, why, media, artwork, resolve, render or burst",
         stage: .command)
     }
   }
@@ -236,6 +240,16 @@ extension EngineCommand: Codable {
     return Int(value)
   }
 
+  private static func burstMilliseconds(_ fields: KeyedDecodingContainer<Key>) throws -> Int {
+    let milliseconds = try fields.decode(Int.self, forKey: .milliseconds)
+    guard WireLimits.burstMillisecondsRange.contains(milliseconds) else {
+      let range = WireLimits.burstMillisecondsRange
+      throw ErrorReport.field(
+        "milliseconds", "is \(milliseconds), not \(range.lowerBound) to \(range.upperBound)")
+    }
+    return milliseconds
+  }
+
   private static func offset(_ fields: KeyedDecodingContainer<Key>) throws -> Int {
     let offset = try fields.decodeIfPresent(Int.self, forKey: .offset) ?? 0
     guard offset >= 0 else { throw ErrorReport.field("offset", "is \(offset), below 0") }
@@ -273,6 +287,10 @@ extension EngineCommand: Codable {
       try fields.encode("render", forKey: .type)
       try fields.encode(rendering, forKey: .rendering)
       try fields.encode(offset, forKey: .offset)
+    case .burst(let sessionID, let milliseconds):
+      try fields.encode("burst", forKey: .type)
+      try fields.encode(sessionID, forKey: .sessionID)
+      try fields.encode(milliseconds, forKey: .milliseconds)
     case .session(let sessionID, let action):
       try fields.encode(sessionID, forKey: .sessionID)
       try fields.encode(action.name, forKey: .type)

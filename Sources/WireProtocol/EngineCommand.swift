@@ -18,6 +18,8 @@ public struct EngineCommand: Sendable, Equatable {
     case resolve(ResolveRequest)
     /// Render a score, faster than it sounds.
     case render(RenderRequest)
+    /// What a session has just played, again, for someone who joins.
+    case burst(SessionID, milliseconds: Int)
   }
 
   /// What can be asked of one session.

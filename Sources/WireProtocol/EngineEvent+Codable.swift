@@ -31,6 +31,10 @@ extension EngineEvent: Codable {
     case .playing(let anchor), .resumed(let anchor), .rebased(let anchor):
       try fields.encode(anchor.positionMilliseconds, forKey: .positionMilliseconds)
       try fields.encode(anchor.dueNanoseconds, forKey: .dueNanoseconds)
+    case .burst(let anchor, let count):
+      try fields.encode(anchor.positionMilliseconds, forKey: .positionMilliseconds)
+      try fields.encode(anchor.dueNanoseconds, forKey: .dueNanoseconds)
+      try fields.encode(count, forKey: .count)
     case .seeked(let position, let due):
       try fields.encode(position, forKey: .positionMilliseconds)
       try fields.encodeIfPresent(due, forKey: .dueNanoseconds)
@@ -97,6 +101,7 @@ extension EngineEvent: Codable {
     case "performing": return .performing(try ScorePlacement(from: decoder))
     case "muted": return .muted(try fields.decode([Score.Role].self, forKey: .voices))
     case "rendered": return .rendered(try RenderedPiece(from: decoder))
+    case "burst": return .burst(try anchor(), count: try fields.decode(Int.self, forKey: .count))
     case "error": return .error(try ErrorReport(from: decoder))
     default:
       throw DecodingError.dataCorruptedError(

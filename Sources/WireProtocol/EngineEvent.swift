@@ -39,6 +39,9 @@ public struct EngineEvent: Sendable, Equatable {
     case performing(ScorePlacement)
     case muted([Score.Role])
     case rendered(RenderedPiece)
+    /// So many packets of the session follow, which were sent before, for the asker alone. The place and time are the
+    /// first one's; the session's next packet is the one after them.
+    case burst(Anchor, count: Int)
     case error(ErrorReport)
   }
 
@@ -178,6 +181,7 @@ extension EngineEvent.Body {
     case .performing: "performing"
     case .muted: "muted"
     case .rendered: "rendered"
+    case .burst: "burst"
     case .error: "error"
     }
   }

@@ -6,6 +6,8 @@ public struct Hello: Codable, Sendable, Equatable {
   public var startedAtMilliseconds: Int
   /// `CLOCK_MONOTONIC` as this was written.
   public var nowNanoseconds: UInt64
+  /// What this engine can do beyond the protocol's first version; nil for nothing.
+  public var capabilities: [String]?
   public var limits: Limits
   public var sessions: [SessionSnapshot]
 
@@ -29,7 +31,8 @@ public struct Hello: Codable, Sendable, Equatable {
   }
 
   public init(
-    startedAtMilliseconds: Int, nowNanoseconds: UInt64, limits: Limits, sessions: [SessionSnapshot]
+    startedAtMilliseconds: Int, nowNanoseconds: UInt64, limits: Limits, sessions: [SessionSnapshot],
+    capabilities: [String]? = [Self.burst]
   ) {
     protocolVersion = WireLimits.protocolVersion
     engineVersion = WireLimits.softwareVersion
@@ -37,10 +40,14 @@ public struct Hello: Codable, Sendable, Equatable {
     self.nowNanoseconds = nowNanoseconds
     self.limits = limits
     self.sessions = sessions
+    self.capabilities = capabilities
   }
 
+  /// It carries `burst` out.
+  public static let burst = "burst"
+
   enum CodingKeys: String, CodingKey {
-    case limits, sessions
+    case limits, sessions, capabilities
     case protocolVersion = "protocol"
     case engineVersion = "engine_version"
     case startedAtMilliseconds = "started_at_ms"

@@ -12,6 +12,13 @@ public struct MessageDecoder: Sendable {
     case event(ArraySlice<UInt8>)
   }
 
+  /// The same as places in the decoder's buffer, which cost no reference counting: until the next `append`.
+  public enum Place: Sendable {
+    /// The whole packet, its header included.
+    case audio(SessionID, Range<Int>)
+    case event(Range<Int>)
+  }
+
   /// The stream is not the protocol: what was seen, and at which byte since the connection began.
   public struct ProtocolError: Error, Equatable, CustomStringConvertible {
     public var description: String
@@ -44,6 +51,26 @@ public struct MessageDecoder: Sendable {
   /// - Throws: `ProtocolError`, and the same error from then on: the reader closes, and never guesses
   ///   where the next message begins.
   public mutating func next() throws(ProtocolError) -> Message? {
+    switch try nextPlace() {
+    case .audio(let id, let packet): .audio(id, buffer[packet].dropFirst(WireLimits.packetHeaderByteCount))
+    case .event(let json): .event(buffer[json])
+    case nil: nil
+    }
+  }
+
+  /// The bytes of an event that `nextPlace` has found.
+  public func event(at place: Range<Int>) -> ArraySlice<UInt8> { buffer[place] }
+
+  /// Lends the bytes of a packet that `nextPlace` has found. They are the borrower's to overwrite: the decoder does not
+  /// look at them again.
+  public mutating func withPacket<Result>(
+    at place: Range<Int>, _ body: (UnsafeMutableRawBufferPointer) -> Result
+  ) -> Result {
+    buffer.withUnsafeMutableBytes { body(UnsafeMutableRawBufferPointer(rebasing: $0[place])) }
+  }
+
+  /// The same as `next`.
+  public mutating func nextPlace() throws(ProtocolError) -> Place? {
     if let failure { throw failure }
     guard head < buffer.count else { return nil }
     switch buffer[head] {
@@ -55,26 +82,28 @@ public struct MessageDecoder: Sendable {
     }
   }
 
-  private mutating func nextAudio() throws(ProtocolError) -> Message? {
-    guard buffer.count - head >= 4 else { return nil }
-    let length = buffer[head..<head + 4].reduce(0) { $0 << 8 | Int($1) }
+  private mutating func nextAudio() throws(ProtocolError) -> Place? {
+    let waiting = buffer.count - head
+    guard waiting >= 4 else { return nil }
+    let length = buffer.withUnsafeBytes {
+      Int(UInt32(bigEndian: $0.loadUnaligned(fromByteOffset: head, as: UInt32.self)))
+    }
     guard WireLimits.packetLengthRange.contains(length) else {
       let range = WireLimits.packetLengthRange
       throw fail("a packet's length is \(length), not \(range.lowerBound) to \(range.upperBound)")
     }
-    let idStart = head + 4
-    let audioStart = head + WireLimits.packetHeaderByteCount
-    guard buffer.count >= audioStart else { return nil }
-    guard let sessionID = SessionID(padded: buffer[idStart..<audioStart]) else {
-      throw fail("a packet's session ID is \(Array(buffer[idStart..<audioStart])), not a padded name")
-    }
-    let end = idStart + length
-    guard buffer.count >= end else { return nil }
-    take(through: end)
-    return .audio(sessionID, buffer[audioStart..<end])
+    guard waiting >= WireLimits.packetHeaderByteCount else { return nil }
+    let idPlace = head + 4..<head + WireLimits.packetHeaderByteCount
+    guard
+      let id = buffer.withUnsafeBytes({ SessionID(padded: UnsafeRawBufferPointer(rebasing: $0[idPlace])) })
+    else { throw fail("a packet's session ID is \(Array(buffer[idPlace])), not a padded name") }
+    guard waiting >= 4 + length else { return nil }
+    let start = head
+    take(through: start + 4 + length)
+    return .audio(id, start..<head)
   }
 
-  private mutating func nextEvent() throws(ProtocolError) -> Message? {
+  private mutating func nextEvent() throws(ProtocolError) -> Place? {
     let start = head
     guard let newline = buffer[max(searched, head)...].firstIndex(of: UInt8(ascii: "\n")) else {
       searched = buffer.count
@@ -83,7 +112,7 @@ public struct MessageDecoder: Sendable {
     }
     guard newline - start <= WireLimits.maximumEventByteCount else { throw tooLong() }
     take(through: newline + 1)
-    return .event(buffer[start..<newline])
+    return .event(start..<newline)
   }
 
   private mutating func take(through end: Int) {

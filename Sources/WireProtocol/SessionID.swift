@@ -27,20 +27,21 @@ public struct SessionID: Hashable, Sendable {
   ///
   /// - Parameter padded: exactly 24 bytes.
   /// - Returns: nil where the bytes are not an allowed name followed by spaces alone.
-  public init?(padded: some Collection<UInt8>) {
-    guard padded.count == WireLimits.sessionIDByteCount else { return nil }
-    var nameLength = 0
+  public init?(padded: UnsafeRawBufferPointer) {
+    guard padded.count == WireLimits.sessionIDByteCount, padded[0] != Self.space else { return nil }
     var isPadding = false
     for byte in padded {
       if byte == Self.space {
         isPadding = true
       } else {
         guard !isPadding, Self.isAllowed(Unicode.Scalar(byte)) else { return nil }
-        nameLength += 1
       }
     }
-    guard nameLength > 0 else { return nil }
-    self.init(unchecked: padded)
+    words = (
+      UInt64(bigEndian: padded.loadUnaligned(as: UInt64.self)),
+      UInt64(bigEndian: padded.loadUnaligned(fromByteOffset: 8, as: UInt64.self)),
+      UInt64(bigEndian: padded.loadUnaligned(fromByteOffset: 16, as: UInt64.self))
+    )
   }
 
   private init(unchecked bytes: some Sequence<UInt8>) {

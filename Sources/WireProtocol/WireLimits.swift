@@ -66,6 +66,9 @@ public enum WireLimits {
   public static let packetDurationMilliseconds = 20
   public static let packetDurationNanoseconds: UInt64 = 20_000_000
 
+  /// What a `burst` may ask for: what the engine keeps behind every cursor.
+  public static let burstMillisecondsRange = 0...5_000
+
   /// A session's linear gain.
   public static let volumeRange = 0.0...10.0
 

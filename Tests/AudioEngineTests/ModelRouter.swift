@@ -38,8 +38,11 @@ final class SimulatedRequests: Sendable {
     }
   }
 
-  /// - Parameter router: who asks; nil for one HTTP request.
-  func make(_ action: EngineCommand.SessionAction, from router: ModelRouter?, now: UInt64) -> PendingRequest {
+  /// - Parameters:
+  ///   - action: nil for a burst.
+  ///   - router: who asks; nil for one HTTP request.
+  func make(_ action: EngineCommand.SessionAction?, from router: ModelRouter?, now: UInt64) -> PendingRequest
+  {
     let name = nextName()
     if case .seek(let position) = action { state.withLock { $0.seeks[name] = position } }
     if let router {
@@ -98,6 +101,10 @@ final class ModelRouter {
   private var outbox = RouterOutbox()
   private var decoder = MessageDecoder()
   private var sessions: [SessionID: ModelSession] = [:]
+  /// What is left of a burst, and the place of its next packet.
+  private var burst: (id: SessionID, packetsLeft: Int, positionMilliseconds: Int)?
+  /// Packets that came in bursts.
+  private(set) var burstPacketCount = 0
   private var isGreeted = false
   /// Whether `hello` may have had no room for some sessions.
   private var mayHearOfMore = false
@@ -161,12 +168,25 @@ final class ModelRouter {
       let packet = SimulatedPacket(bytes)
       if isLogging { log.append("\(id) \(packet.kind) \(packet.positionMilliseconds) at \(now / 1_000_000)") }
       guard sessions[id] != nil else { throw Violation("\(id): a packet, and no session") }
+      guard burst == nil else { return try takeOfBurst(packet, of: id) }
       try sessions[id]!.hear(packet, now: now)
     case .event(let json):
+      guard burst == nil else { throw Violation("an event in a burst") }
       let event = try EngineEvent.decode(json)
       if isLogging { log.append("\(event.sessionID.map { "\($0) " } ?? "")\(event.body.words)") }
       try receive(event)
     }
+  }
+
+  /// What was played before is heard again up to the very packet that comes next.
+  private func takeOfBurst(_ packet: SimulatedPacket, of id: SessionID) throws(Violation) {
+    guard var burst, burst.id == id else { throw Violation("\(id): a packet in another session's burst") }
+    try sessions[id]!.hearAgain(packet, at: burst.positionMilliseconds)
+    burstPacketCount += 1
+    burst.packetsLeft -= 1
+    burst.positionMilliseconds += SimulatedPacket.durationMilliseconds
+    self.burst = burst.packetsLeft > 0 ? burst : nil
+    if burst.packetsLeft == 0 { try sessions[id]!.comparePosition(burst.positionMilliseconds) }
   }
 
   private func receive(_ event: EngineEvent) throws(Violation) {
@@ -203,6 +223,11 @@ final class ModelRouter {
       try sessions[id]!.compare(snapshot)
     case .error(let report):
       sessions[id]?.fail(report, isAnswer: event.requestID != nil)
+    case .burst(let first, let count):
+      guard event.requestID.map({ requests.isAsked($0, by: self) }) == true else {
+        throw Violation("\(id): somebody else's burst")
+      }
+      if count > 0 { burst = (id, count, first.positionMilliseconds) }
     case .why:
       guard event.requestID.map({ requests.isAsked($0, by: self) }) == true else {
         throw Violation("\(id): an answer to somebody else")

@@ -67,6 +67,14 @@ struct ModelSession {
     advance(1)
   }
 
+  /// A packet that was sent before. Its volume may be that of what comes.
+  func hearAgain(_ packet: SimulatedPacket, at place: Int) throws(Violation) {
+    guard packet.kind == .timeline, packet.track == track, packet.positionMilliseconds == place else {
+      throw fail(
+        "a packet of \(packet.positionMilliseconds) ms of track \(packet.track) in a burst at \(place)")
+    }
+  }
+
   private mutating func advance(_ count: Int) {
     position! += count * Self.packetMilliseconds
     dueNanoseconds += UInt64(count) * WireLimits.packetDurationNanoseconds
@@ -186,7 +194,7 @@ struct ModelSession {
     return position + Self.packetMilliseconds > end
   }
 
-  private func comparePosition(_ place: Int) throws(Violation) {
+  func comparePosition(_ place: Int) throws(Violation) {
     // A loop that is paused at its end comes to its beginning without a word: the resume tells.
     if state == .paused, play.loop, isAtEnd, place == roundedDown(play.startMilliseconds) { return }
     if let position, position != place { throw fail("\(place) ms is not where it is") }

@@ -15,6 +15,7 @@ struct SessionSimulation {
 
   private enum Step {
     case command(SessionID, EngineCommand.SessionAction)
+    case burst(SessionID, milliseconds: Int)
     case advance(UInt64)
     case produce(Int)
     case tellChange, giveTimeline
@@ -28,6 +29,7 @@ struct SessionSimulation {
     var words: String {
       switch self {
       case .command(let id, let action): "\(action) to \(id)"
+      case .burst(let id, let milliseconds): "burst of \(milliseconds) ms of \(id)"
       case .advance(let nanoseconds): "\(Double(nanoseconds) / 1e6) ms pass"
       default: "\(self)"
       }
@@ -72,6 +74,8 @@ struct SessionSimulation {
   /// Whether the canary has done what it does.
   var hasStruck: Bool { strike.hasHappened }
   var packetCount: Int { simulated.director.counts.packets }
+  /// Of the routers that are there at the end.
+  var burstPacketCount: Int { simulated.routers.reduce(0) { $0 + $1.burstPacketCount } }
 
   private mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &random) < percent }
 
@@ -113,7 +117,16 @@ struct SessionSimulation {
   /// Some at once, so that each comes while the one before it is not done.
   private mutating func commands() {
     let id = Self.sessionIDs.randomElement(using: &random)!
-    for _ in 0..<Int.random(in: 1...3, using: &random) { command(randomAction(), to: id) }
+    for _ in 0..<Int.random(in: 1...3, using: &random) {
+      if chance(15) { burst(of: id) } else { command(randomAction(), to: id) }
+    }
+  }
+
+  private mutating func burst(of id: SessionID) {
+    let milliseconds = Int.random(in: 0...3_000, using: &random)
+    trace.append(.burst(id, milliseconds: milliseconds))
+    let router = chance(90) ? simulated.routers.randomElement(using: &random) : nil
+    simulated.burst(milliseconds, of: id, as: simulated.requests.make(nil, from: router, now: simulated.now))
   }
 
   private mutating func command(_ action: EngineCommand.SessionAction, to id: SessionID) {

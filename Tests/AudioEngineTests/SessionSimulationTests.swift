@@ -15,11 +15,13 @@ import Testing
   @Test func `whatever comes, what routers hear is right`() throws {
     let start = MonotonicClock.nowNanoseconds
     var packetCount = 0
+    var burstPacketCount = 0
     for seed in Self.seeds {
       var simulation = SessionSimulation(seed: seed)
       do {
         try simulation.run(steps: Self.stepCount)
         packetCount += simulation.packetCount
+        burstPacketCount += simulation.burstPacketCount
       } catch {
         Issue.record("\(error)")
         return
@@ -27,6 +29,7 @@ import Testing
     }
     let seconds = Double(MonotonicClock.nowNanoseconds - start) / 1e9
     let count = Self.seeds.count
+    #expect(burstPacketCount > count)
     print(
       "sessions: \(count) seeds of \(Self.stepCount) steps and \(packetCount / count) packets, "
         + "\(Int(Double(count) / seconds)) a second")

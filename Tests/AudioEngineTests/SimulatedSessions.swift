@@ -204,6 +204,10 @@ final class SimulatedSessions {
     }
   }
 
+  func burst(_ milliseconds: Int, of id: SessionID, as request: PendingRequest) {
+    director.handle(.burst(id, milliseconds: milliseconds, request), now: now)
+  }
+
   private func acquire(
     _ id: SessionID, _ play: PlayRequest, _ request: PendingRequest, _ message: (NewPlay) -> SessionMessage
   ) {

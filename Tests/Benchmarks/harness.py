@@ -21,7 +21,8 @@ ROOT = HERE.parent.parent
 BINARIES = ROOT / ".build/release"
 MEDIA = ROOT / ".build/benchmark-media"
 
-PROGRAMS = ["limit", "engine-client", "pause-watch", "synthetic-engine", "websocket-load"]
+PROGRAMS = ["limit", "engine-client", "pause-watch", "synthetic-engine", "websocket-load",
+            "bare-router"]
 LIBAV = ["libavformat", "libavcodec", "libswresample", "libavutil", "opus"]
 
 # A wake-up later than this without any load to blame: the machine itself stood still, and a latency measured
@@ -168,13 +169,6 @@ def verdict(run):
 
 
 VERDICT_HEAD = ["longest machine pause", "other programs, cores", ""]
-
-
-def system_share(pid):
-    """How much of a process's CPU time until now the kernel spent for it."""
-    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    user, system = int(fields[11]), int(fields[12])
-    return system / max(1, user + system)
 
 
 def memory(pid):

@@ -1,4 +1,4 @@
-"""Router: CPU and latency of a delivered message, against the seed's Node design."""
+"""Router: CPU, memory and latency of a delivered message, against the bare loop and the seed's Node design."""
 
 import json
 import os
@@ -7,75 +7,81 @@ import time
 import harness
 from harness import median, progress, spread
 
-SESSIONS = 100
-CLIENTS_PER_SESSION = 5
+# (sessions, listeners of each); the first with one session, without whose listeners a router is idle.
+LOADS = [(1, 1_000), (100, 5), (1_000, 1)]
 AUDIO_BYTES = 320
-WARM_UP_SECONDS = 3
+WARM_UP_SECONDS = 2
+SECONDS = 8
+#: Of `antiphon.timed.v1`.
+THREE = "Antiphon, three packets a message"
 
 
 def fan_out(bench):
-    """A synthetic engine feeds 100 sessions × 5 clients; both routers in turn."""
-    kinds = {"Antiphon": antiphon, "Node with ws": node}
-    runs = {kind: [] for kind in kinds}
-    for pair in range(bench.pairs):
-        for kind in list(kinds)[::1 if pair % 2 == 0 else -1]:
-            progress(f"router, pair {pair + 1}: {kind}")
-            runs[kind].append(kinds[kind](bench))
-    progress("")
-    costs = {kind: [run["cpu_us_per_message"] for run in runs[kind]] for kind in kinds}
-    ours, theirs = costs.values()
+    """A synthetic engine feeds each load to the routers in turn."""
+    kinds = {"Antiphon": antiphon, "bare loop": bare, "Node with ws": node, THREE: antiphon}
+    idle = {}
+    for load in LOADS:
+        runs = {kind: [] for kind in kinds}
+        for pair in range(bench.pairs):
+            for kind in list(kinds)[::1 if pair % 2 == 0 else -1]:
+                progress(f"router, {load[0]} × {load[1]}, pair {pair + 1}: {kind}")
+                runs[kind].append(measure(bench, kinds[kind], *load, frames=3 if kind == THREE else 0))
+        progress("")
+        for kind, found in runs.items():
+            idle.setdefault(kind, median(found, "private_before"))
+        report(*load, runs, idle)
+
+
+def report(sessions, listeners, runs, idle):
+    """One table a load: medians of the pairs; ratios are of each pair."""
+    costs = {kind: [run["cpu_us_per_message"] for run in found] for kind, found in runs.items()}
+    ratios = {kind: spread([a / b for a, b in zip(costs[kind], costs["bare loop"], strict=True)]) for kind in costs}
     harness.table(
-        f"Router: {SESSIONS} sessions × {CLIENTS_PER_SESSION} listeners, "
-        f"{SESSIONS * CLIENTS_PER_SESSION * 50:,} messages a second",
-        ["router", "CPU µs a message", "of it in the kernel", "private MiB", "resident MiB"],
-        [[kind, spread(costs[kind]), f"{median(runs[kind], 'system'):.0%}",
-          *(f"{median(runs[kind], key):.1f}" for key in ("private", "resident"))] for kind in kinds])
-    print(f"Antiphon / Node: {spread([a / b for a, b in zip(ours, theirs)])}\n")
-    harness.table(
-        "Router: from the engine's write to the listener's read, ms; each run",
-        ["router", "p50", "p99", "p99.9", "worst", "delivered", "missing / foreign / closed",
-         *harness.VERDICT_HEAD],
-        [latency_row(kind, run) for pair in zip(*([(kind, run) for run in runs[kind]] for kind in kinds))
-         for kind, run in pair])
+        f"Router: sessions × listeners {sessions:,} × {listeners:,}, {sessions * listeners * 50:,} messages a second",
+        ["router", "CPU µs a packet", "to the bare loop", "in the kernel", "private MiB",
+         "KiB a listener, its session included", "p50 ms", "p99", "p99.9", "delivered",
+         "missing / foreign / closed", *harness.VERDICT_HEAD],
+        [[kind, spread(costs[kind]), ratios[kind], f"{median(found, 'kernel_share'):.0%}",
+          f"{median(found, 'private'):.1f}",
+          f"{(median(found, 'private') - idle[kind]) * 1024 / sessions / listeners:.1f}",
+          *(f"{median(found, 'latency_us', point) / 1000:.2f}" for point in ("p50", "p99", "p999")),
+          f"{median(found, 'delivered') / median(found, 'expected'):.4f}",
+          " / ".join(str(sum(run[key] for run in found)) for key in ("missing", "foreign", "closed")),
+          *harness.verdict({key: max(run[key] for run in found) for key in ("worst_pause_us", "others")})]
+         for kind, found in runs.items()])
+    print(f"Antiphon / Node: {spread([a / b for a, b in zip(costs['Antiphon'], costs['Node with ws'], strict=True)])}\n")
 
 
-def antiphon(bench):
-    def router(socket, port):
-        return [bench.binary("Router"), "--engine-socket", socket, "--listen", f"127.0.0.1:{port}",
-                "--state", bench.directory / f"state-{port}"], {}
-    return measure(bench, "antiphon", router)
+def antiphon(bench, socket, port):
+    return [bench.binary("Router"), "--engine-socket", socket, "--listen", f"127.0.0.1:{port}",
+            "--state", bench.directory / f"state-{port}"], "antiphon", {}
 
 
-def node(bench):
-    def router(socket, port):
-        return ["node", harness.HERE / "node-router.js", socket, port], {
-            "env": {**os.environ, "NODE_PATH": "/usr/share/nodejs"}}
-    return measure(bench, "seed", router)
+def bare(bench, socket, port):
+    return [bench.program("bare-router"), socket, port], "antiphon", {}
 
 
-def measure(bench, protocol, router):
+def node(_, socket, port):
+    return ["node", harness.HERE / "node-router.js", socket, port], "seed", {
+        "env": {**os.environ, "NODE_PATH": "/usr/share/nodejs"}}
+
+
+def measure(bench, router, sessions, listeners, frames):
+    """One run of one router."""
     socket, port = bench.directory / "synthetic.sock", harness.free_port()
-    command, options = router(socket, port)
-    engine = [bench.program("synthetic-engine"), socket, SESSIONS, AUDIO_BYTES, protocol]
+    command, protocol, options = router(bench, socket, port)
+    engine = [bench.program("synthetic-engine"), socket, sessions, AUDIO_BYTES, protocol]
     with harness.process(*engine) as synthetic, open(bench.directory / "router.log", "w") as log:
         synthetic.stdout.readline()
         with harness.process(*command, stderr=log, **options) as child:
             harness.wait_until("the router's readiness", lambda: harness.is_ready(port))
             time.sleep(0.5)
-            seconds = 5 if bench.quick else 20
-            load = [bench.program("websocket-load"), port, SESSIONS, CLIENTS_PER_SESSION, WARM_UP_SECONDS, seconds,
-                    child.pid]
+            before, _, _ = harness.memory(child.pid)
+            load = [bench.program("websocket-load"), port, sessions, listeners, WARM_UP_SECONDS,
+                    3 if bench.quick else SECONDS, child.pid, frames]
             others = harness.OthersLoad(child.pid, synthetic.pid)
             result = json.loads(harness.output(*load))
             result["others"] = others.cores()
-            result["private"], result["resident"], _ = harness.memory(child.pid)
-            result["system"] = harness.system_share(child.pid)
+            result["private"] = result["router_private_kib"] / 1024
+            result["private_before"] = before
     return result
-
-
-def latency_row(kind, run):
-    late = run["latency_us"]
-    figures = [f"{late[point] / 1000:.2f}" for point in ("p50", "p99", "p999", "max")]
-    share = f"{run['delivered'] / run['expected']:.4f}"
-    losses = " / ".join(str(run[key]) for key in ("missing", "foreign", "closed"))
-    return [kind, *figures, share, losses, *harness.verdict(run)]

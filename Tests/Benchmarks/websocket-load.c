@@ -1,7 +1,9 @@
 // Many WebSocket listeners in one process, for measuring routers fed by synthetic-engine: counts the packets,
 // checks that each belongs to its listener's session and that none is missing, and measures how old they are.
-// usage: websocket-load PORT SESSIONS CLIENTS-PER-SESSION WARM-UP-S SECONDS ROUTER-PID
-// Prints a JSON object: what was delivered between warm-up and end, and the router's CPU time for it.
+// usage: websocket-load PORT SESSIONS CLIENTS-PER-SESSION WARM-UP-S SECONDS ROUTER-PID FRAMES
+//   FRAMES: packets a message, with antiphon.timed.v1; 0 for antiphon.opus.v1.
+// Prints a JSON object: what was delivered between warm-up and end, the router's CPU time for it, and its private memory
+// while they all listen.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/tcp.h>
@@ -9,7 +11,7 @@
 
 #include "bench.h"
 
-enum { BUFFER_BYTES = 16384, TEXT = 1, BINARY = 2, CLOSE = 8, PING = 9, BATCH = 256 };
+enum { BUFFER_BYTES = 16384, TEXT = 1, BINARY = 2, CLOSE = 8, PING = 9, BATCH = 256, RECORD_HEADER_BYTES = 18 };
 
 struct listener {
   int fd;
@@ -25,6 +27,8 @@ static struct {
   struct figures latency;
 } result;
 
+static int frames;
+
 static int open_listener(int port, uint32_t session) {
   struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port),
                                 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -33,12 +37,13 @@ static int open_listener(int port, uint32_t session) {
     die("connect: %s", strerror(errno));
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   // No burst of what has just been played: its packets are old, and the Node router has none.
-  char request[512], answer[2048];
+  char request[512], answer[2048], packets[32] = "";
+  if (frames > 0) snprintf(packets, sizeof packets, "&frames=%d", frames);
   int length = snprintf(request, sizeof request,
-                        "GET /ws?session=%u&buffer_ms=0 HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n"
+                        "GET /ws?session=%u&buffer_ms=0%s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n%s"
                         "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
                         "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
-                        session, port);
+                        session, packets, port, frames > 0 ? "Sec-WebSocket-Protocol: antiphon.timed.v1\r\n" : "");
   write_all(fd, request, (size_t)length);
   // Byte by byte, so that nothing behind the answer is taken.
   size_t filled = 0;
@@ -72,8 +77,15 @@ static void take_audio(struct listener *listener, const unsigned char *audio, si
 
 static void take_frame(struct listener *listener, int opcode, const unsigned char *payload, size_t count,
                        int64_t arrived_ns) {
-  if (opcode == BINARY) {
+  if (opcode == BINARY && frames == 0) {
     take_audio(listener, payload, count, arrived_ns);
+  } else if (opcode == BINARY) {
+    for (size_t at = 0, length; at < count; at += RECORD_HEADER_BYTES + length) {
+      if (count - at < RECORD_HEADER_BYTES) die("a record of %zu bytes", count - at);
+      length = (size_t)payload[at + RECORD_HEADER_BYTES - 2] << 8 | payload[at + RECORD_HEADER_BYTES - 1];
+      if (count - at - RECORD_HEADER_BYTES < length) die("a record that is cut");
+      take_audio(listener, payload + at + RECORD_HEADER_BYTES, length, arrived_ns);
+    }
   } else if (opcode == PING && count < 126) {
     // A zero mask leaves the payload as it is.
     unsigned char pong[6 + 125] = {0x8A, (unsigned char)(0x80 | count)};
@@ -120,8 +132,37 @@ static void receive_until(int epoll, int64_t end_ns) {
   }
 }
 
+// The sum of the numbers that follow these two names in a file of the router's.
+static int64_t read_sum(const char *pid, const char *file, const char *first, const char *second) {
+  char path[64], line[256];
+  snprintf(path, sizeof path, "/proc/%s/%s", pid, file);
+  FILE *opened = fopen(path, "r");
+  if (!opened) die("%s: %s", path, strerror(errno));
+  int64_t sum = 0;
+  while (fgets(line, sizeof line, opened)) {
+    for (const char **name = (const char *[]){first, second, NULL}; *name; name++)
+      if (strncmp(line, *name, strlen(*name)) == 0) sum += strtoll(line + strlen(*name), NULL, 10);
+  }
+  fclose(opened);
+  return sum;
+}
+
+// Clock ticks that the router has spent until now: proc(5), stat's 14th and 15th field.
+static void read_ticks(const char *pid, int64_t *user, int64_t *kernel) {
+  char path[64], line[1024] = "";
+  snprintf(path, sizeof path, "/proc/%s/stat", pid);
+  FILE *opened = fopen(path, "r");
+  if (!opened || !fgets(line, sizeof line, opened)) die("%s: %s", path, strerror(errno));
+  fclose(opened);
+  const char *name_end = strrchr(line, ')');
+  if (!name_end || sscanf(name_end, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %" SCNd64 " %" SCNd64, user,
+                          kernel) != 2)
+    die("%s is not as expected", path);
+}
+
 int main(int count, char **arguments) {
-  if (count != 7) die("usage: websocket-load PORT SESSIONS CLIENTS-PER-SESSION WARM-UP-S SECONDS ROUTER-PID");
+  if (count != 8) die("usage: websocket-load PORT SESSIONS CLIENTS-PER-SESSION WARM-UP-S SECONDS ROUTER-PID FRAMES");
+  frames = atoi(arguments[7]);
   int sessions = atoi(arguments[2]), clients = sessions * atoi(arguments[3]);
   const int64_t second = 1000000000;
   int64_t warm_up_ns = atoi(arguments[4]) * second, run_ns = atoi(arguments[5]) * second;
@@ -144,16 +185,22 @@ int main(int count, char **arguments) {
   pause_watch_start(&watch);
   result.missing = result.foreign = 0;
   result.is_measuring = true;
+  int64_t user_before, kernel_before, user, kernel;
+  read_ticks(arguments[6], &user_before, &kernel_before);
   int64_t cpu_before = clock_ns(router_cpu), own_before = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
   receive_until(epoll, now_ns() + run_ns);
   int64_t cpu = clock_ns(router_cpu) - cpu_before, own = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - own_before;
   pause_watch_stop(&watch);
+  read_ticks(arguments[6], &user, &kernel);
+  user -= user_before;
+  kernel -= kernel_before;
   printf("{\"delivered\":%" PRId64 ",\"expected\":%" PRId64 ",\"foreign\":%" PRId64 ",\"missing\":%" PRId64
          ",\"closed\":%" PRId64 ",\"cpu_us_per_message\":%.4f,\"client_cpu_us_per_message\":%.4f"
-         ",\"worst_pause_us\":%.1f,",
+         ",\"kernel_share\":%.4f,\"router_private_kib\":%" PRId64 ",\"worst_pause_us\":%.1f,",
          result.delivered, (int64_t)(clients * run_ns / PACKET_NS), result.foreign, result.missing, result.closed,
          (double)cpu / 1000 / (double)result.delivered, (double)own / 1000 / (double)result.delivered,
-         (double)watch.worst_ns / 1000);
+         (double)kernel / (double)(user + kernel + !(user + kernel)),
+         read_sum(arguments[6], "smaps_rollup", "Private_Clean:", "Private_Dirty:"), (double)watch.worst_ns / 1000);
   figures_print(&result.latency, "latency_us");
   puts("}");
   return 0;

@@ -87,12 +87,14 @@ async def listen(
     protocol: str | None = TIMED,
     *,
     buffer_ms: int | None = None,
+    frames: int | None = None,
     origin: str | None = None,
     token: str | None = None,
     ticket: str | None = None,
 ):
     """Connects a listener, reads in the background, and disconnects at the end."""
     query = {"session": session} | ({} if buffer_ms is None else {"buffer_ms": str(buffer_ms)})
+    query |= {} if frames is None else {"frames": str(frames)}
     query |= {} if ticket is None else {"ticket": ticket}
     async with (
         aiohttp.ClientSession() as http,

@@ -62,6 +62,27 @@ async def test_a_late_listener_hears_at_once(antiphon, media, new_session):
         await first.command("stop")
 
 
+async def test_whoever_joins_hears_each_packet_once(antiphon, media, new_session):
+    """Where the burst and what comes meet, nothing is missing or doubled; it is what the others hear."""
+    media.path(SONG)
+    session, url = new_session(), antiphon.router.url
+    async with listen(url, session) as first:
+        await first.play(SONG.url)
+        await first.wait_packets(60)
+        joined = []
+        for asked, frames in ((20, 1), (100, 3), (500, 1), (500, 5), (1_000, 2)) * 4:
+            async with listen(url, session, TIMED, buffer_ms=asked, frames=frames) as late:
+                joined.append((asked, await late.wait_packets(asked // 20 + 10)))
+        last = max(packets[-1].sequence for _, packets in joined)
+        heard = {packet.sequence: packet for packet in await first.wait_packets(last + 1)}
+        for asked, packets in joined:
+            assert_unbroken(packets, f"late, buffer_ms {asked}")
+            for packet in packets:
+                other = heard[packet.sequence]
+                assert (packet.audio, packet.position_ms) == (other.audio, other.position_ms), packet.sequence
+        await first.command("stop")
+
+
 async def test_a_listener_that_does_not_read_is_closed(antiphon, media, new_session):
     """With 1013, and nobody else of the same session notices."""
     # Big packets and small buffers of the kernel's, so that they are full soon.

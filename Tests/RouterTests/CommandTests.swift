@@ -146,7 +146,10 @@ import WireProtocol
     let request = try ListenRequest(
       webSocket: "/ws?session=a%3A1&buffer_ms=0", subprotocols: [], grant: .everything)
     #expect(request.sessionID == (try SessionID("a:1")))
-    #expect(request.bufferMilliseconds == 0)
+    #expect(request.bufferMilliseconds == 0 && request.packetsPerMessage == 1)
+    let page = try ListenRequest(
+      webSocket: "/ws?session=a&frames=3", subprotocols: [Subprotocol.timed.rawValue], grant: .everything)
+    #expect(page.packetsPerMessage == 3)
     #expect(
       try ListenRequest(file: "a.b.ogg", target: "/listen/a.b.ogg", grant: .everything).sessionID.description
         == "a.b")
@@ -157,6 +160,7 @@ import WireProtocol
   @Test(arguments: [
     ("/ws", 400), ("/ws?session=", 400), ("/ws?session=a/b", 400), ("/ws?session=a&buffer_ms=5001", 400),
     ("/ws?session=a&buffer_ms=-1", 400), ("/ws?session=a&buffer_ms=x", 400),
+    ("/ws?session=a&frames=0", 400), ("/ws?session=a&frames=6", 400), ("/ws?session=a&frames=2", 400),
   ])
   func `refuses what is out of range`(_ target: String, _ status: Int) {
     let requestError = #expect(throws: RequestError.self) {

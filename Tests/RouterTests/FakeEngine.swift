@@ -27,10 +27,13 @@ final class FakeEngine: Sendable {
     self.connections = connections
   }
 
-  static func hello(startedAt: Int = 1, sessions: [SessionSnapshot] = []) -> [UInt8] {
+  static func hello(
+    startedAt: Int = 1, sessions: [SessionSnapshot] = [], capabilities: [String]? = nil
+  ) -> [UInt8] {
     let limits = Hello.Limits(maximumWorkers: 1, maximumSessions: 1, readAheadMilliseconds: 1)
     let hello = Hello(
-      startedAtMilliseconds: startedAt, nowNanoseconds: 1, limits: limits, sessions: sessions)
+      startedAtMilliseconds: startedAt, nowNanoseconds: 1, limits: limits, sessions: sessions,
+      capabilities: capabilities)
     return EngineEvent(.hello(hello)).encodedLine()
   }
 
@@ -48,6 +51,17 @@ final class FakeEngine: Sendable {
   /// One packet with these bytes as its audio.
   func sendPacket(_ audio: [UInt8], to session: String) async throws {
     try await send(AudioPacketHeader.message(sessionID: try SessionID(session), audio: audio))
+  }
+
+  /// Answers a burst, in one piece with the packets.
+  func sendBurst(
+    _ packets: [[UInt8]], of session: String, position: Int, due: UInt64, requestID: String?
+  ) async throws {
+    let id = try SessionID(session)
+    let anchor = EngineEvent.Anchor(positionMilliseconds: position, dueNanoseconds: due)
+    let event = EngineEvent(.burst(anchor, count: packets.count), sessionID: id, requestID: requestID)
+    try await send(
+      event.encodedLine() + packets.flatMap { AudioPacketHeader.message(sessionID: id, audio: $0) })
   }
 
   /// The session begins to sound, as after a play.

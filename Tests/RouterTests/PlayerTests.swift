@@ -8,17 +8,24 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct `Over HTTP` {
   @Test func `a player hears the session as Ogg Opus, and silence after it`() async throws {
     try await RunningRouter.run { router in
-      let engine = try await FakeEngine(path: router.enginePath, hello: FakeEngine.hello())
+      let hello = FakeEngine.hello(capabilities: ["burst"])
+      let engine = try await FakeEngine(path: router.enginePath, hello: hello)
       try await router.waitForEngine(connected: true)
       try await engine.startPlaying("one")
       for number in 0..<30 as Range<UInt8> { try await engine.sendPacket([number], to: "one") }
       // The stream has no end of its own: the Router is stopped while the player listens.
       let url = try #require(URL(string: "http://127.0.0.1:\(router.port)/listen/one.ogg?buffer_ms=200"))
-      let (bytes, response) = try await Self.read(url, seconds: 1)
+      async let listening = Self.read(url, seconds: 1)
+      var commands = engine.commands.makeAsyncIterator()
+      let command = try #require(await commands.next())
+      let played = (20..<30 as Range<UInt8>).map { [$0] }
+      try await engine.sendBurst(
+        played, of: "one", position: 400, due: 400_001_000, requestID: command.requestID)
+      let (bytes, response) = try await listening
       #expect((response as? HTTPURLResponse)?.value(forHTTPHeaderField: "Content-Type") == "audio/ogg")
       let pages = try OggPage.all(in: bytes)
       let audio = pages.dropFirst(2).flatMap(\.packets)
-      #expect(Array(audio.prefix(10)) == (20..<30).map { [UInt8($0)] })
+      #expect(Array(audio.prefix(10)) == played)
       let silent = audio.dropFirst(10)
       #expect(silent.allSatisfy { $0 == [0xF8, 0xFF, 0xFE] })
       // A second of it, less the 200 ms before it begins and the page that is not full.

@@ -38,37 +38,6 @@ import WireProtocol
     }
   }
 
-  @Test func `gives a late listener what was just played`() async throws {
-    try await withEngine { router, engine in
-      try await engine.startPlaying("one", position: 1_000)
-      for number in 0..<60 as Range<UInt8> { try await engine.sendPacket([number], to: "one") }
-      try await engine.send(.dropped(count: 2), to: "one")
-      try await engine.sendPacket([60], to: "one")
-      try await expectPosition(of: "one", 2_260, router)
-      let bot = try await WebSocketClient.join(port: router.port, session: "one")
-      for number in 36...60 as ClosedRange<UInt8> { #expect(try await bot.nextAudio() == [number]) }
-      let page = try await WebSocketClient.join(
-        port: router.port, session: "one", subprotocol: "antiphon.timed.v1", bufferMilliseconds: 40)
-      // Records 59 and, after two lost, 62: sequence, due, position, length, audio.
-      let expected: [UInt8] =
-        [0, 0, 0, 59, 0, 0, 0, 0, 0x46, 0x55, 0x62, 0xE8, 0, 0, 8, 0x84, 0, 1, 59]
-        + [0, 0, 0, 62, 0, 0, 0, 0, 0x49, 0xE8, 0xE9, 0xE8, 0, 0, 8, 0xC0, 0, 1, 60]
-      #expect(try await page.nextAudio() == expected)
-    }
-  }
-
-  @Test func `gives a late listener nothing of before a seek`() async throws {
-    try await withEngine { router, engine in
-      try await engine.startPlaying("one")
-      for number in 0..<10 as Range<UInt8> { try await engine.sendPacket([number], to: "one") }
-      try await engine.send(.seeked(positionMilliseconds: 30_000, dueNanoseconds: 5), to: "one")
-      try await expectPosition(of: "one", 30_000, router)
-      let client = try await WebSocketClient.join(port: router.port, session: "one")
-      try await engine.sendPacket([99], to: "one")
-      #expect(try await client.nextAudio() == [99])
-    }
-  }
-
   @Test func `answers the requester with its own request ID and others without`() async throws {
     try await withEngine { router, engine in
       let requester = try await WebSocketClient.join(port: router.port, session: "one")

@@ -42,10 +42,12 @@ final class WebSocketClient: Sendable {
 
   /// Connects and waits for the Router's first message.
   static func join(
-    port: Int, session: String, subprotocol: String? = nil, bufferMilliseconds: Int = 500
+    port: Int, session: String, subprotocol: String? = nil, bufferMilliseconds: Int = 500,
+    packetsPerMessage: Int = 1
   ) async throws -> WebSocketClient {
     let client = try await WebSocketClient(
-      port: port, target: "/ws?session=\(session)&buffer_ms=\(bufferMilliseconds)",
+      port: port,
+      target: "/ws?session=\(session)&buffer_ms=\(bufferMilliseconds)&frames=\(packetsPerMessage)",
       headers: subprotocol.map { ["Sec-WebSocket-Protocol: \($0)"] } ?? [])
     guard case .http(101, let head) = try await client.next(),
       subprotocol.map({ head.contains("Sec-WebSocket-Protocol: \($0)") }) ?? true

@@ -187,4 +187,51 @@ import Testing
       try await engine.die()
     }
   }
+
+  /// While nothing waits, audio is written past NIO, and texts never are: both ways, and what waits, in one order.
+  @Test func `that reads by fits and starts gets everything in order`() async throws {
+    try await RunningRouter.run { router in
+      let engine = try await FakeEngine(path: router.enginePath, hello: FakeEngine.hello())
+      try await router.waitForEngine(connected: true)
+      let client = try await WebSocketClient.join(port: router.port, session: "one")
+      try await engine.startPlaying("one")
+      _ = try await client.nextText(containing: #""type":"playing""#)
+      var sent: UInt32 = 0
+      var heard: UInt32 = 0
+      func send(_ count: Int) async throws {
+        for _ in 0..<count {
+          // Of different lengths, so that the socket is full at every place of a frame.
+          let length = 2_000 + Int(sent) * 37 % 5_000
+          let number = withUnsafeBytes(of: sent.bigEndian) { Array($0) }
+          try await engine.sendPacket(
+            number + [UInt8](repeating: UInt8(truncatingIfNeeded: sent), count: length), to: "one")
+          try await engine.send(.stuck(positionMilliseconds: Int(sent), waitedMilliseconds: 0), to: "one")
+          sent += 1
+        }
+      }
+      for _ in 0..<5 {
+        try await send(3)
+        try await client.setReading(false)
+        while try await router.request("GET", "/metrics").body.contains("listener_queue_bytes 0\n") {
+          try await send(5)
+        }
+        // Less than 2 s: nothing is lost.
+        try await send(20)
+        try await client.setReading(true)
+        while heard < sent {
+          let audio = try await client.nextAudio()
+          let number = audio.prefix(4).reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+          #expect(number == heard)
+          #expect(audio.count == 2_004 + Int(heard) * 37 % 5_000)
+          #expect(Set(audio.dropFirst(4)) == [UInt8(truncatingIfNeeded: heard)])
+          guard case .text(let text) = try await client.next() else {
+            throw WebSocketClient.Unexpected(description: "no text")
+          }
+          #expect(text.contains(#""position_ms":\#(heard),"#) || text.contains(#""position_ms":\#(heard)}"#))
+          heard += 1
+        }
+      }
+      try await engine.die()
+    }
+  }
 }

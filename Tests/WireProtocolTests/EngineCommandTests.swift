@@ -32,6 +32,7 @@ import WireProtocol
     }
     let others: [EngineCommand.Action] = [
       .media(path: "folder"), .resolve(try ResolveRequest(query: "a song ü", limit: 50)),
+      .burst(id, milliseconds: 5_000),
     ]
     for action in others {
       let command = EngineCommand(requestID: "r2", action: action)

@@ -24,7 +24,7 @@ import WireProtocol
       count = 24
     }
     #expect(bytes == Array("1234567890123456789     ".utf8))
-    #expect(SessionID(padded: bytes) == id)
+    #expect(bytes.withUnsafeBytes { SessionID(padded: $0) } == id)
   }
 
   @Test(arguments: [
@@ -32,6 +32,6 @@ import WireProtocol
     "1 1" + String(repeating: " ", count: 21), "é" + String(repeating: " ", count: 22), "123",
   ])
   func `a padded form that is no name followed by spaces is refused`(text: String) {
-    #expect(SessionID(padded: Array(text.utf8)) == nil)
+    #expect(Array(text.utf8).withUnsafeBytes { SessionID(padded: $0) } == nil)
   }
 }

@@ -63,6 +63,7 @@ package final class CommandHandler: Sendable {
     // Not in order with the others: it may take seconds.
     case .resolve(let request): Task { await resolve(request, for: pendingRequest) }
     case .render(let request): render(request, for: pendingRequest)
+    case .burst(let id, let milliseconds): pacer.post(.burst(id, milliseconds: milliseconds, pendingRequest))
     case .session(let id, let action): pacer.post(.command(id, action, pendingRequest))
     }
   }

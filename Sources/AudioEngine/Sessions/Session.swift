@@ -9,6 +9,8 @@ final class Session {
   /// Keeps the timeline under the cursor alive and produced.
   var lease: TimelineLease
   var cursor: Timeline.Cursor
+  /// From here on what was sent is one piece with what comes: where the session began, or was moved to.
+  private(set) var soundStartMilliseconds = 0
   var volume: Double
   /// The muted voices of an endless score; nil where nothing was ever muted.
   var muted: [Score.Role]?
@@ -49,6 +51,7 @@ final class Session {
     let timeline = lease.timeline
     let index = timeline.startIndex(atMilliseconds: request.startMilliseconds)
     cursor = Timeline.Cursor(timeline, index: index, origin: timeline.isLive ? index : 0)
+    soundStartMilliseconds = cursor.positionMilliseconds
     volume = request.volume
     pendingPlay = play.pendingRequest
     history = SessionHistory(
@@ -73,14 +76,24 @@ final class Session {
   /// What is live continues where it is by now.
   func joinLiveSource() {
     guard cursor.timeline.isLive else { return }
-    cursor.move(to: cursor.timeline.startIndex(atMilliseconds: 0))
+    move(to: cursor.timeline.startIndex(atMilliseconds: 0))
+  }
+
+  /// Puts the cursor on another packet of its timeline.
+  func move(to index: Int) {
+    cursor.move(to: index)
+    soundStartMilliseconds = cursor.positionMilliseconds
   }
 
   /// Puts the cursor on another timeline.
-  func move(to lease: TimelineLease, positionMilliseconds: Int) {
+  ///
+  /// - Parameter positionMilliseconds: nil for where it is, at another volume.
+  func move(to lease: TimelineLease, positionMilliseconds: Int?) {
     self.lease = lease
+    let position = positionMilliseconds ?? cursor.positionMilliseconds
     cursor = Timeline.Cursor(
-      lease.timeline, index: max(0, lease.timeline.packetIndex(atMilliseconds: positionMilliseconds)))
+      lease.timeline, index: max(0, lease.timeline.packetIndex(atMilliseconds: position)))
+    if positionMilliseconds != nil { soundStartMilliseconds = cursor.positionMilliseconds }
     let playing = track
     track = lease.timeline.track ?? track
     (metadataNumber, nextMetadataIndex) = (0, 0)

@@ -25,7 +25,7 @@ extension SessionDirector {
     }
     let start = session.request.startMilliseconds
     if timeline.covers(positionMilliseconds: start) {
-      session.cursor.move(to: timeline.packetIndex(atMilliseconds: start))
+      session.move(to: timeline.packetIndex(atMilliseconds: start))
       endUnderrun(session, now: now)
       emit(.playing(anchor(session)), session.id)
       // A change of volume that was prepared for the end of this round is wanted at its beginning now.

@@ -8,6 +8,7 @@ extension SessionDirector {
     case .play(let new): play(new, now: now)
     case .prepare(let next, let pendingRequest): prepare(next, pendingRequest, now: now)
     case .command(let id, let action, let pendingRequest): perform(action, on: id, pendingRequest, now: now)
+    case .burst(let id, let milliseconds, let pendingRequest): sendBurst(milliseconds, of: id, pendingRequest)
     case .answer(let event, let pendingRequest): answer(pendingRequest, event)
     case .announce(let event): output.append(event)
     case .timelineChanged(let timeline): timelineChanged(timeline, now: now)

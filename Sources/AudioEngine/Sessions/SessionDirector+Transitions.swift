@@ -138,7 +138,7 @@ extension SessionDirector {
       announceSeek(session, pendingRequest, now: now)
       applyPendingVolume(session)
     case .volume(let level, let lease, let pendingRequest):
-      session.move(to: lease, positionMilliseconds: session.cursor.positionMilliseconds)
+      session.move(to: lease, positionMilliseconds: nil)
       session.splicePackets.set(joint, at: session.cursor.index)
       volumeChanged(session, to: level, pendingRequest)
     case .endOfRange:

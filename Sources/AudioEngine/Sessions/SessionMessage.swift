@@ -7,6 +7,8 @@ package enum SessionMessage: Sendable {
   /// The track that follows, with the command that waits for it.
   case prepare(NewPlay, PendingRequest)
   case command(SessionID, EngineCommand.SessionAction, PendingRequest)
+  /// What was just sent, again, for one router.
+  case burst(SessionID, milliseconds: Int, PendingRequest)
   /// An answer made elsewhere, to be sent in order.
   case answer(EngineEvent, PendingRequest)
   /// For every router.

@@ -279,6 +279,20 @@ extension Timeline {
       timeline.metadata.last(upTo: index, after: number)
     }
 
+    /// Packets before the next one that are kept.
+    var previousCount: Int {
+      max(0, min(index, timeline.packetCount) - timeline.firstRetained.load(ordering: .relaxed))
+    }
+
+    /// Reads the last packets before the next one again, oldest first.
+    ///
+    /// - Parameter count: `previousCount` at most.
+    func forEachPrevious(_ count: Int, _ body: (UnsafeRawBufferPointer) -> Void) {
+      var reader = self
+      reader.place(at: index - count)
+      for _ in 0..<count { _ = reader.withNext(body) }
+    }
+
     /// Copies of the packets around an index, as far as they are there: for a splice at it.
     package func spliceSide(at index: Int) -> Splice.Side {
       let first = max(index - Splice.packetsBefore, timeline.firstRetained.load(ordering: .relaxed), 0)

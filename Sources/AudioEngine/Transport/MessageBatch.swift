@@ -38,12 +38,16 @@ package struct MessageBatch {
 
   package mutating func append(audio: UnsafeRawBufferPointer, of sessionID: SessionID) {
     let start = bytes.count
+    write(audio, of: sessionID)
+    messages.append(Message(kind: .audio, sessionID: sessionID, range: start..<bytes.count))
+  }
+
+  private mutating func write(_ audio: UnsafeRawBufferPointer, of sessionID: SessionID) {
     withUnsafeTemporaryAllocation(byteCount: WireLimits.packetHeaderByteCount, alignment: 8) { header in
       AudioPacketHeader.write(sessionID: sessionID, audioByteCount: audio.count, into: header)
       bytes.append(contentsOf: header)
     }
     bytes.append(contentsOf: audio)
-    messages.append(Message(kind: .audio, sessionID: sessionID, range: start..<bytes.count))
   }
 
   /// Appends what happened.
@@ -58,6 +62,22 @@ package struct MessageBatch {
     append(.answer, of: event.sessionID, to: recipient, requestID: event.requestID) {
       $0 += event.encodedLine()
     }
+  }
+
+  /// Appends an answer and the packets that it tells of. They are one message: all of them go out, or none, and nothing
+  /// comes between them.
+  package mutating func append(
+    burst event: EngineEvent, of sessionID: SessionID, to recipient: RouterConnection.ID,
+    packets forEachPacket: ((UnsafeRawBufferPointer) -> Void) -> Void
+  ) {
+    let start = bytes.count
+    bytes += event.encodedLine()
+    forEachPacket { write($0, of: sessionID) }
+    messages.append(
+      Message(
+        kind: .answer, sessionID: sessionID, recipient: recipient, requestID: event.requestID,
+        range: start..<bytes.count))
+    hasRecipients = true
   }
 
   /// Appends an answer that has no place among the events.

@@ -28,9 +28,6 @@ enum RouterMetrics {
         (["place": "memory"], plane.store.accounts.total.memory),
         (["place": "disk"], plane.store.accounts.total.stored),
       ])
-    text.gauge(
-      name("late_join_bytes"), "What sessions keep of their last seconds for those who join",
-      [([:], plane.store.accounts.total.lateJoin)])
     text.gauge(name("storage_waiters"), "Commands that wait for the disk", [([:], plane.state.waitingCount)])
     text.gauge(
       name("state_writable"), "1 while queues can be written to disk",

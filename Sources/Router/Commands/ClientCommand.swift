@@ -112,6 +112,9 @@ package struct ClientCommand: Sendable, Equatable {
       throw RequestError(.invalidCommand, "a cover comes over HTTP alone", hint: "GET /artwork?url=media:…")
     case .render:
       throw RequestError(.invalidCommand, "the engine renders, over HTTP", hint: "POST /render to the engine")
+    case .burst:
+      throw RequestError(
+        .invalidCommand, "what was just played comes on joining", hint: "connect with ?buffer_ms=")
     default: return .engine(action)
     }
   }

@@ -26,18 +26,20 @@ extension DataPlane: EngineLinkDelegate {
     failHeldPlays(unavailable)
     for session in store.sessions.values {
       let wasAtRest = session.isAtRest
+      store.packets.completeMessages(of: session)
       run(session) { $0.loseEngine($1) }
       // It has lost nothing.
       guard !wasAtRest else { continue }
-      session.forgetSound()
       state.save(session)
       store.removeIfUnused(session)
     }
     announceEngine()
+    endBursts()
     failPending(unavailable)
   }
 
   func engineReported(_ event: EngineEvent) {
+    if takeBurst(event) { return }
     let requester = event.requestID.flatMap { answers(event) ? pending.take($0) : nil }
     guard let id = event.sessionID else {
       requester?.answer(.event(event))
@@ -50,6 +52,7 @@ extension DataPlane: EngineLinkDelegate {
     // An error says nothing about what the session plays.
     if case .error = event.body {} else { unconfirmed.remove(id) }
     let session = store.known(id)
+    store.packets.completeMessages(of: session)
     let isForAll = concernsAll(event, session, requester)
     session.place(event.body)
     run(session) { playback, _ in playback.apply(event) }

@@ -14,6 +14,8 @@ final class DataPlane {
   /// What is kept on disk.
   let state: StateWriter
   var pending: PendingRequests<Requester>
+  /// What was asked for those who join.
+  var bursts: PendingRequests<BurstWait>
   let budgets: ClientBudgets
   let connectionSlots: ConnectionSlots
   var lookUps = ClientLookUps()
@@ -80,6 +82,7 @@ final class DataPlane {
       store: stateStore, clock: saved.clock, eventLoop: eventLoop, logger: logger)
     let prefix = "r\(String(UInt64.random(in: .min ... .max), radix: 36))"
     pending = PendingRequests(prefix: prefix)
+    bursts = PendingRequests(prefix: "\(prefix)b")
     tags = PlayTags(prefix: prefix)
     engineStartedAtMilliseconds = saved.engineStartedAtMilliseconds
     crashes.restore(saved.crashes, now: Self.nowMilliseconds, unixMilliseconds: Self.unixMilliseconds)
@@ -155,12 +158,13 @@ final class DataPlane {
     listener.onWaiting = { [budgets, grant = listener.grant] in budgets.countAudio($0, of: grant) }
     oggListeners[ObjectIdentifier(listener)] = OggConnection(
       listener: listener, session: session, channel: channel)
-    if let (ring, packetCount) = session.recentPackets(milliseconds: bufferMilliseconds) {
-      var byteCount = 0
-      ring.forEach(last: packetCount) { _, audio in byteCount += audio.readableBytes }
-      if budgets.hasAudioRoom(for: byteCount, of: listener.grant.client) {
-        ring.forEach(last: packetCount) { _, audio in listener.takeBurst(audio) }
+    join(session, milliseconds: bufferMilliseconds) { [weak self, budgets] burst in
+      // It may have gone meanwhile.
+      guard self?.oggListeners[ObjectIdentifier(listener)] != nil else { return }
+      if let burst, budgets.hasAudioRoom(for: burst.audioByteCount, of: listener.grant.client) {
+        burst.forEachAudio { listener.takeBurst($0) }
       }
+      listener.hears = true
     }
     tickForOgg()
     station.joined(session)
@@ -197,13 +201,11 @@ final class DataPlane {
       let runningMilliseconds = state.clock.milliseconds()
       for session in store.sessions.values {
         for listener in session.webSockets.values { listener.runHousekeeping(now: now) }
-        session.forgetBurst()
         run(session) { $0.prepareNextIfNeeded(&$1) }
         store.removeIfUnused(session)
         store.removeIfAbandoned(session, now: runningMilliseconds)
         unloadIfIdle(session, now: now)
       }
-      store.accounts.shareLateJoin(store.sessions.values)
       station.runHousekeeping()
       for connection in oggListeners.values { connection.listener.runHousekeeping() }
       for connection in oggListeners.values where connection.listener.isStuck(now: now) {
@@ -230,6 +232,8 @@ final class DataPlane {
   }
 
   private func expirePending(now: NIODeadline) {
+    // Nobody waits for them so long.
+    _ = bursts.takeExpired(now: now)
     for (id, requester) in pending.takeExpired(now: now) {
       for session in store.sessions.values {
         run(session) { $0.playExpired(requestID: id, &$1) }

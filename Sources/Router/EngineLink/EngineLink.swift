@@ -57,6 +57,9 @@ final class EngineLink {
   /// Whether the engine has said that it stops.
   var hasSaidWhy: Bool { closeReason != nil }
 
+  /// Whether the engine gives what a session has just played to those who join.
+  private(set) var givesBursts = false
+
   /// hello has come, in our protocol version.
   var isEstablished: Bool {
     if case .established = state { true } else { false }
@@ -112,7 +115,7 @@ final class EngineLink {
       .channelOption(.socketOption(.so_rcvbuf), value: SocketOptionValue(socketBufferByteCount))
       .channelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
-          let handler = EngineLinkHandler(link: link.value, store: link.value.store)
+          let handler = EngineLinkHandler(link: link.value, packets: link.value.store.packets)
           try channel.pipeline.syncOperations.addHandler(handler)
           link.value.opened(channel)
         }
@@ -174,6 +177,7 @@ final class EngineLink {
     state = .established(channel)
     backoff.reset()
     statistics.engineConnections += 1
+    givesBursts = hello.capabilities?.contains(Hello.burst) == true
     status = EngineStatus(connected: true, message: nil, version: hello.engineVersion)
     logger.info("connected to AudioEngine \(hello.engineVersion), \(hello.sessions.count) sessions play")
     delegate.engineConnected(hello)
@@ -196,6 +200,7 @@ final class EngineLink {
 
   private func wentAway(_ reason: String, retryMilliseconds: Int64?) {
     let wasEstablished = isEstablished
+    givesBursts = false
     switch state {
     case .idle, .stopped: return
     case .connecting, .greeting, .established: state = .idle

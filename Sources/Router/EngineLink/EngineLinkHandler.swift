@@ -8,36 +8,34 @@ final class EngineLinkHandler: ChannelInboundHandler {
 
   private var decoder = MessageDecoder()
   private let link: EngineLink
-  private let store: SessionStore
+  private let packets: PacketPath
 
-  init(link: EngineLink, store: SessionStore) {
+  init(link: EngineLink, packets: PacketPath) {
     self.link = link
-    self.store = store
+    self.packets = packets
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     decoder.append(unwrapInboundIn(data).readableBytesView)
+    packets.begin()
     do {
-      while let message = try decoder.next() {
+      while let message = try decoder.nextPlace() {
         switch message {
-        case .audio(let sessionID, let audio):
+        case .audio(let sessionID, let packet):
           guard link.isEstablished else {
             return fail(context, "a packet came before hello")
           }
-          store.route(sessionID, audio)
+          guard decoder.withPacket(at: packet, { packets.take(sessionID, $0) }) else {
+            return fail(context, "a packet of \(sessionID) came in another session's burst")
+          }
         case .event(let json):
-          if let failure = link.received(event: json) { return fail(context, failure) }
+          guard !packets.isCollectingBurst else { return fail(context, "an event came in a burst") }
+          if let failure = link.received(event: decoder.event(at: json)) { return fail(context, failure) }
         }
       }
     } catch {
       fail(context, error.description)
     }
-  }
-
-  /// One flush for all packets of one read: a system call a listener, not one a packet.
-  func channelReadComplete(context: ChannelHandlerContext) {
-    store.flush()
-    context.fireChannelReadComplete()
   }
 
   func channelInactive(context: ChannelHandlerContext) {
@@ -50,7 +48,6 @@ final class EngineLinkHandler: ChannelInboundHandler {
   }
 
   private func fail(_ context: ChannelHandlerContext, _ what: String) {
-    store.flush()
     link.failed(what, on: context.channel)
   }
 }

@@ -23,13 +23,9 @@ protocol FrameOutletDelegate: AnyObject {
   func outletHasPassedOn(_ outlet: FrameOutlet)
 }
 
-/// Flushes outlets together, when a batch of packets has been written.
-protocol Flusher {
-  func flushLater(_ outlet: FrameOutlet)
-}
-
 /// Writes finished frames to one WebSocket. First in the pipeline, so that its context writes to the
-/// socket itself, below NIO's frame encoder: a frame shared by a thousand listeners is encoded once.
+/// socket itself, below NIO's frame encoder: a frame shared by a thousand listeners is encoded once. While nothing
+/// waits, here or in NIO, `PacketPath` writes to the socket without asking (`port`).
 final class FrameOutlet: ChannelDuplexHandler {
   typealias InboundIn = ByteBuffer
   typealias InboundOut = ByteBuffer
@@ -40,9 +36,13 @@ final class FrameOutlet: ChannelDuplexHandler {
 
   private let statistics: RouterStatistics
   private var context: ChannelHandlerContext?
-  private var outbox = Outbox()
+  private let packetsPerMessage: Int
+  private var outbox: Outbox
   private(set) var isWritable = true
-  private var isAwaitingFlush = false
+  /// What the packet path needs of it: see `ListenerPort`.
+  let port: UnsafeMutablePointer<ListenerPort>
+  /// While the channel is open; −1 where it is no socket.
+  private var descriptor: Int32 = -1
   private var hasUnflushedControl = false
   private var isStopped = false
   var waitingByteCount: Int { outbox.byteCount }
@@ -59,17 +59,44 @@ final class FrameOutlet: ChannelDuplexHandler {
   /// Since when audio has been lost without the outbox once becoming empty.
   private var losingSince: NIODeadline?
 
-  init(statistics: RouterStatistics) {
+  /// - Parameter packetsPerMessage: of its audio.
+  init(statistics: RouterStatistics, packetsPerMessage: Int = 1) {
     self.statistics = statistics
+    self.packetsPerMessage = packetsPerMessage
+    outbox = Outbox(maximumAudioCount: RouterLimits.outboxAudioFrameCount / packetsPerMessage)
+    port = .allocate(capacity: 1)
+    port.initialize(to: ListenerPort(outlet: self))
+  }
+
+  deinit {
+    port.deinitialize(count: 1)
+    port.deallocate()
   }
 
   func handlerAdded(context: ChannelHandlerContext) {
     self.context = context
     isWritable = context.channel.isWritable
+    if context.channel.isActive {
+      descriptor =
+        (try? context.channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(
+          of: NIOBSDSocket.Handle.self
+        ) {
+          $0
+        }) ?? -1
+    }
+    updatePort()
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    descriptor = -1
+    updatePort()
+    context.fireChannelInactive()
   }
 
   func handlerRemoved(context: ChannelHandlerContext) {
     self.context = nil
+    descriptor = -1
+    updatePort()
     unsentBurstByteCount = 0
     forgetOutbox()
   }
@@ -98,15 +125,22 @@ final class FrameOutlet: ChannelDuplexHandler {
     context.fireChannelWritabilityChanged()
   }
 
-  /// Writes audio, or keeps it while the listener is slow. `flusher` flushes it with the batch.
-  @inline(__always)
-  func sendAudio(_ frame: ByteBuffer, sharedBy sharers: Int, flushedBy flusher: some Flusher) {
+  /// Writes audio behind what waits, or keeps it while the listener is slow.
+  func sendAudio(_ frame: ByteBuffer, sharedBy sharers: Int) {
+    // Another slow listener of the same packet may have had this one closed.
+    guard !isStopped else { return }
     guard isWritable, outbox.isEmpty else { return keepAudio(frame, part: frame.readableBytes / sharers) }
     write(frame, messageCount: 1)
-    if !isAwaitingFlush {
-      isAwaitingFlush = true
-      flusher.flushLater(self)
-    }
+    flush()
+  }
+
+  /// Has NIO write what the socket has not taken of a frame. `flush` follows.
+  func writeRest(of frame: ByteBuffer, after byteCount: Int) {
+    statistics.messagesSent += 1
+    statistics.bytesSent += frame.readableBytes
+    var rest = frame
+    rest.moveReaderIndex(forwardBy: byteCount)
+    write(rest)
   }
 
   /// Writes what is heard at once on joining.
@@ -140,14 +174,14 @@ final class FrameOutlet: ChannelDuplexHandler {
   /// - Parameter isNeeded: false for one that a client that does not read goes without.
   func sendControl(_ frame: ByteBuffer, isNeeded: Bool) {
     guard isWritable || isNeeded else { return }
-    context?.write(wrapOutboundOut(frame), promise: nil)
+    write(frame)
     flush()
   }
 
   /// Writes a pong before what waits; a client that does not read goes without.
   func writeControl(_ frame: ByteBuffer) {
     guard isWritable else { return }
-    context?.write(wrapOutboundOut(frame), promise: nil)
+    write(frame)
     hasUnflushedControl = true
   }
 
@@ -156,28 +190,47 @@ final class FrameOutlet: ChannelDuplexHandler {
   }
 
   func flush() {
-    isAwaitingFlush = false
     hasUnflushedControl = false
     context?.flush()
+    updatePort()
   }
 
   /// Nothing but control frames is written from here on.
   func stop() {
     isStopped = true
+    updatePort()
     forgetOutbox()
   }
 
-  @inline(__always)
   private func write(_ frame: ByteBuffer, messageCount: Int) {
     statistics.messagesSent += messageCount
     statistics.bytesSent += frame.readableBytes
-    context?.write(wrapOutboundOut(frame), promise: nil)
+    write(frame)
   }
 
   private func write(_ message: TextMessage) {
     statistics.messagesSent += 1
     statistics.bytesSent += message.byteCount
-    message.forEachPart { part in context?.write(wrapOutboundOut(part), promise: nil) }
+    message.forEachPart { part in write(part) }
+  }
+
+  /// Everything that NIO is to write goes through here: until it has, nothing is written past it.
+  private func write(_ bytes: ByteBuffer) {
+    port.pointee.descriptor = -1
+    context?.write(wrapOutboundOut(bytes), promise: nil)
+  }
+
+  /// Lets packets be written to the socket itself where nothing waits before them.
+  private func updatePort() {
+    port.pointee.descriptor = hasNothingWaiting ? descriptor : -1
+  }
+
+  private var hasNothingWaiting: Bool {
+    guard descriptor >= 0, !isStopped, isWritable, outbox.isEmpty, let options = context?.channel.syncOptions
+    else {
+      return false
+    }
+    return (try? options.getOption(.bufferedWritableBytes)) == 0
   }
 
   /// Of what the socket has not taken, until it takes more.
@@ -217,7 +270,7 @@ final class FrameOutlet: ChannelDuplexHandler {
     let hasLost = outbox.appendAudio(frame, part: part, hasRoom: hasRoom)
     accountAudio()
     guard hasLost else { return }
-    statistics.droppedFrames += 1
+    statistics.droppedFrames += packetsPerMessage
     let now = NIODeadline.now()
     guard let since = losingSince else {
       losingSince = now

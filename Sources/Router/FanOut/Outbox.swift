@@ -17,7 +17,11 @@ package struct Outbox {
   package private(set) var audioPartByteCount = 0
   package private(set) var textByteCount = 0
 
-  package init() {}
+  private let maximumAudioCount: Int
+
+  package init(maximumAudioCount: Int = RouterLimits.outboxAudioFrameCount) {
+    self.maximumAudioCount = maximumAudioCount
+  }
 
   package var isEmpty: Bool { items.isEmpty }
 
@@ -28,7 +32,7 @@ package struct Outbox {
   ///   - hasRoom: whether the client may have so much waiting; where not, the oldest makes room.
   /// - Returns: whether the oldest was dropped for it.
   package mutating func appendAudio(_ frame: ByteBuffer, part: Int = 0, hasRoom: Bool = true) -> Bool {
-    let isFull = audioCount == RouterLimits.outboxAudioFrameCount || (!hasRoom && audioCount > 0)
+    let isFull = audioCount == maximumAudioCount || (!hasRoom && audioCount > 0)
     if isFull { removeOldestAudio() }
     items.append(.audio(frame, part: part))
     audioCount += 1
@@ -68,7 +72,7 @@ package struct Outbox {
   }
 
   package mutating func removeAll() {
-    self = Outbox()
+    self = Outbox(maximumAudioCount: maximumAudioCount)
   }
 
   private mutating func removeOldestAudio() {

@@ -24,6 +24,8 @@ package struct PacketCounter: Equatable {
 
   package init() {}
 
+  init(at next: Place) { self.next = next }
+
   /// Takes the next packet's place and time from the engine; the sequence goes on.
   package mutating func anchor(positionMilliseconds: Int, dueNanoseconds: UInt64?) {
     next.positionMilliseconds = UInt32(clamping: positionMilliseconds)

@@ -1,4 +1,5 @@
 import NIOCore
+import WireProtocol
 
 /// A record of `antiphon.timed.v1`: sequence u32, due u64, position u32, length u16, then the Opus packet;
 /// big-endian (`docs/http-and-websocket.md`).
@@ -6,11 +7,30 @@ package enum PacketRecord {
   package static let headerByteCount = 18
   static let lengthOffset = 16
 
+  /// Where a record is that is written over the header of the engine's packet, so that the audio stays where it is.
+  static let offsetInPacket = WireLimits.packetHeaderByteCount - headerByteCount
+
+  /// Writes a record's fields over the end of the packet's header.
+  ///
+  /// - Parameter packet: header and audio, of at most 65,512 bytes (`WireLimits`).
+  /// - Returns: the record.
+  static func write(
+    _ place: PacketCounter.Place, inPlaceOf packet: UnsafeMutableRawBufferPointer
+  ) -> UnsafeRawBufferPointer {
+    let record = UnsafeMutableRawBufferPointer(rebasing: packet[offsetInPacket...])
+    record.storeBytes(of: place.sequence.bigEndian, as: UInt32.self)
+    record.storeBytes(of: place.dueNanoseconds.bigEndian, toByteOffset: 4, as: UInt64.self)
+    record.storeBytes(of: place.positionMilliseconds.bigEndian, toByteOffset: 12, as: UInt32.self)
+    record.storeBytes(
+      of: UInt16(record.count - headerByteCount).bigEndian, toByteOffset: lengthOffset, as: UInt16.self)
+    return UnsafeRawBufferPointer(record)
+  }
+
   package static func byteCount(audioByteCount: Int) -> Int { headerByteCount + audioByteCount }
 }
 
 extension ByteBuffer {
-  mutating func writePacketRecord(_ place: PacketCounter.Place, _ audio: ArraySlice<UInt8>) {
+  mutating func writePacketRecord(_ place: PacketCounter.Place, _ audio: some Collection<UInt8>) {
     writeMultipleIntegers(
       place.sequence, place.dueNanoseconds, place.positionMilliseconds, UInt16(audio.count))
     writeBytes(audio)

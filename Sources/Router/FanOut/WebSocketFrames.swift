@@ -1,52 +1,69 @@
 import NIOCore
 import NIOWebSocket
+import WireProtocol
 
 /// Whole WebSocket frames as bytes, built once and shared by every listener that gets them.
 /// A server's frames are not masked, so they are the same for all (RFC 6455, 5.2).
 package enum WebSocketFrames {
   /// The longest frame header: opcode, length marker, 64-bit length.
-  private static let maximumHeaderByteCount = 10
+  static let maximumHeaderByteCount = 10
 
   /// One Opus packet: a message of `antiphon.opus.v1`.
-  static func opus(_ audio: ArraySlice<UInt8>) -> ByteBuffer {
-    var frame = buffer(.binary, payloadByteCount: audio.count)
-    frame.writeBytes(audio)
-    return frame
+  ///
+  /// - Parameter packet: as the engine sends it. The frame is written over the end of its header, the audio stays.
+  static func opus(inPlaceOf packet: UnsafeMutableRawBufferPointer) -> UnsafeRawBufferPointer {
+    beginFrame(in: packet, at: WireLimits.packetHeaderByteCount)
   }
 
   /// One record: a message of `antiphon.timed.v1`.
-  static func timed(_ place: PacketCounter.Place, _ audio: ArraySlice<UInt8>) -> ByteBuffer {
-    var frame = buffer(.binary, payloadByteCount: PacketRecord.byteCount(audioByteCount: audio.count))
-    frame.writePacketRecord(place, audio)
-    return frame
+  ///
+  /// - Parameter packet: in which `PacketRecord.write` has written the record.
+  static func timed(inPlaceOf packet: UnsafeMutableRawBufferPointer) -> UnsafeRawBufferPointer {
+    beginFrame(in: packet, at: PacketRecord.offsetInPacket)
   }
 
-  /// What a listener hears at once on joining: for `antiphon.opus.v1` a message a packet, for
-  /// `antiphon.timed.v1` one message with all records. nil where there is nothing.
+  /// Writes a binary frame's header so that it ends where the payload begins.
+  ///
+  /// - Parameter payload: where that is, behind `maximumHeaderByteCount` bytes at the least where it is long.
+  static func beginFrame(
+    in bytes: UnsafeMutableRawBufferPointer, at payload: Int
+  ) -> UnsafeRawBufferPointer {
+    let count = bytes.count - payload
+    let start: Int
+    switch count {
+    case ...125:
+      start = payload - 2
+      bytes[start + 1] = UInt8(count)
+    case ...Int(UInt16.max):
+      start = payload - 4
+      bytes[start + 1] = 126
+      bytes.storeBytes(of: UInt16(count).bigEndian, toByteOffset: start + 2, as: UInt16.self)
+    default:
+      start = payload - maximumHeaderByteCount
+      bytes[start + 1] = 127
+      bytes.storeBytes(of: UInt64(count).bigEndian, toByteOffset: start + 2, as: UInt64.self)
+    }
+    bytes[start] = 0x80 | UInt8(webSocketOpcode: .binary)
+    return UnsafeRawBufferPointer(rebasing: bytes[start...])
+  }
+
+  /// What a listener hears at once on joining: for `antiphon.opus.v1` a message a packet, for `antiphon.timed.v1` one
+  /// message with all records.
   package static func burst(
-    _ ring: LateJoinRing, packetCount: Int, subprotocol: Subprotocol
-  ) -> (frames: ByteBuffer, messageCount: Int)? {
-    // All at once, since each growth would copy what is there.
-    var byteCount = 0
-    ring.forEach(last: packetCount) { record, _ in byteCount += record.readableBytes }
-    var bytes = ByteBufferAllocator().buffer(capacity: byteCount)
-    var packets = 0
+    _ burst: SoundBurst, subprotocol: Subprotocol
+  ) -> (frames: ByteBuffer, messageCount: Int) {
     switch subprotocol {
     case .opus:
-      ring.forEach(last: packetCount) { _, audio in
-        writeHeader(.binary, payloadByteCount: audio.readableBytes, into: &bytes)
-        bytes.writeImmutableBuffer(audio)
-        packets += 1
+      // All at once, since each growth would copy what is there.
+      var frames = ByteBufferAllocator().buffer(capacity: burst.records.readableBytes)
+      burst.forEachAudio { audio in
+        writeHeader(.binary, payloadByteCount: audio.readableBytes, into: &frames)
+        frames.writeImmutableBuffer(audio)
       }
-      return packets == 0 ? nil : (bytes, packets)
+      return (frames, burst.count)
     case .timed:
-      ring.forEach(last: packetCount) { record, _ in
-        bytes.writeImmutableBuffer(record)
-        packets += 1
-      }
-      guard packets > 0 else { return nil }
-      var frame = buffer(.binary, payloadByteCount: bytes.readableBytes)
-      frame.writeImmutableBuffer(bytes)
+      var frame = buffer(.binary, payloadByteCount: burst.records.readableBytes)
+      frame.writeImmutableBuffer(burst.records)
       return (frame, 1)
     }
   }

@@ -7,6 +7,8 @@ package struct ListenRequest: Sendable, Equatable {
   /// How much of the sound just played comes at once.
   package var bufferMilliseconds: Int
   package var subprotocol: Subprotocol
+  /// Of `antiphon.timed.v1`: how many packets come in one message.
+  package var packetsPerMessage = 1
   /// What the listener may do, for as long as it stays: `listen` of this session at the least.
   package let grant: Grant
 
@@ -28,6 +30,18 @@ package struct ListenRequest: Sendable, Equatable {
         hint: "offer \(Subprotocol.allCases.map(\.rawValue).joined(separator: " or "))")
     }
     try self.init(name: name, uri: uri, subprotocol: subprotocol, grant: grant)
+    guard let text = uri.queryParameters.get("frames") else { return }
+    let range = RouterLimits.packetsPerMessageRange
+    guard let count = Int(text), range.contains(count) else {
+      throw RequestError(
+        .invalidCommand, "frames is \(text.quoted), not \(range.lowerBound) to \(range.upperBound)")
+    }
+    guard count == 1 || subprotocol == .timed else {
+      throw RequestError(
+        .invalidCommand, "frames is \(count), and \(subprotocol.rawValue) has one packet a message",
+        hint: "offer \(Subprotocol.timed.rawValue)")
+    }
+    packetsPerMessage = count
   }
 
   /// Reads a player's.

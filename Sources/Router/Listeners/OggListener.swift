@@ -23,6 +23,8 @@ package final class OggListener {
   package var hasRoom: (Int) -> Bool = { _ in true }
   /// Told what more of them wait, or less where it is negative.
   package var onWaiting: (Int) -> Void = { _ in }
+  /// Whether it gets what its session sends: not before it has had what was sent just before.
+  var hears = false
   private var hasLackedRoom = false
   private var waiter: EventLoopPromise<[ByteBuffer]?>?
   private var isEnded = false

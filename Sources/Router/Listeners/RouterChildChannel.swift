@@ -55,7 +55,10 @@ struct RouterChildChannel: ServerChildChannel, HTTPChannelHandler {
           }))
       // What is read at once is decoded at once, and a buffer of NIO's own holds a thousand pipelined requests.
       try channel.syncOptions?.setOption(
-        .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: RouterLimits.readByteCount))
+        .recvAllocator,
+        value: AdaptiveRecvByteBufferAllocator(
+          minimum: RouterLimits.quietReadByteCount, initial: RouterLimits.quietReadByteCount,
+          maximum: RouterLimits.readByteCount))
       try channel.syncOptions?.setOption(.maxMessagesPerRead, value: 1)
       let pipeline = channel.pipeline.syncOperations
       try pipeline.addHandlers([

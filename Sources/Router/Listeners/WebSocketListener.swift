@@ -31,7 +31,7 @@ final class WebSocketListener: ChannelInboundHandler, FrameOutletDelegate, Paced
     self.plane = plane
     budget = ConnectionBudget(
       factor: request.grant.limitFactor, now: plane.budgets.now())
-    outlet = FrameOutlet(statistics: plane.statistics)
+    outlet = FrameOutlet(statistics: plane.statistics, packetsPerMessage: request.packetsPerMessage)
     outlet.delegate = self
   }
 
@@ -77,17 +77,28 @@ final class WebSocketListener: ChannelInboundHandler, FrameOutletDelegate, Paced
       isCounted = true
       self.session = session
       plane.greet(self, session)
-      if let burst = session.burst(
-        milliseconds: request.bufferMilliseconds, subprotocol: request.subprotocol),
-        plane.budgets.hasAudioRoom(for: burst.frames.readableBytes, of: request.grant.client)
-      {
-        outlet.sendBurst(burst.frames, messageCount: burst.messageCount)
+      plane.join(session, milliseconds: request.bufferMilliseconds) { [weak self] burst in
+        self?.hear(session, from: burst)
       }
-      plane.store.flush()
     } catch {
       // Checked before the upgrade; another listener was faster.
       close(.tryAgainLater, error.report.message)
     }
+  }
+
+  private func hear(_ session: RoutedSession, from burst: SoundBurst?) {
+    // It may have left meanwhile.
+    guard self.session === session else { return }
+    if let burst {
+      let (frames, messageCount) = WebSocketFrames.burst(burst, subprotocol: request.subprotocol)
+      if plane.budgets.hasAudioRoom(for: frames.readableBytes, of: request.grant.client) {
+        outlet.sendBurst(frames, messageCount: messageCount)
+      }
+    }
+    guard self.session === session else { return }
+    // It has had those that wait.
+    plane.store.packets.completeMessages(of: session)
+    session.hear(self)
   }
 
   private func leave() {

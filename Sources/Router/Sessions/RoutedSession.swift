@@ -37,12 +37,14 @@ final class RoutedSession {
   var touchedMilliseconds = 0
 
   private(set) var listenerCount = 0
-  private var counter = PacketCounter()
-  var ring = LateJoinRing()
-  /// What was built for one that joined, for all who join before the next packet.
-  var cachedBurst: CachedBurst?
-  private var opusOutlets: [FrameOutlet] = []
-  private var timedOutlets: [FrameOutlet] = []
+  /// In memory of its own: see `PacketPath`.
+  let route: UnsafeMutablePointer<PacketRoute>
+  /// Those of its listeners that take several packets a message.
+  var groups: [PacketGroup] = [] {
+    didSet { route.pointee.groupCount = groups.count }
+  }
+  /// What was asked of the engine for those who join.
+  var bursts: [BurstRequest] = []
   private var oggListeners: [OggListener] = []
   private(set) var webSockets: [ObjectIdentifier: WebSocketListener] = [:]
 
@@ -51,6 +53,16 @@ final class RoutedSession {
     self.creator = creator
     self.accounts = accounts
     playback = Playback(id: id)
+    route = .allocate(capacity: 1)
+    route.initialize(to: PacketRoute(session: self))
+  }
+
+  deinit {
+    route.pointee.opus.deallocate()
+    route.pointee.timed.deallocate()
+    for index in groups.indices { groups[index].ports.deallocate() }
+    route.deinitialize(count: 1)
+    route.deallocate()
   }
 
   var queue: TrackQueue { playback.plan.queue }
@@ -80,48 +92,32 @@ final class RoutedSession {
   /// The session object, with the place of the next packet.
   var snapshot: SessionSnapshot {
     var snapshot = playback.snapshot(countedMilliseconds: countedMilliseconds)
-    if snapshot.state == .streaming { snapshot.dueNanoseconds = counter.next.dueNanoseconds }
+    if snapshot.state == .streaming { snapshot.dueNanoseconds = route.pointee.counter.next.dueNanoseconds }
     return snapshot
   }
 
   /// The position of the next packet while the session streams.
-  var countedMilliseconds: Int { Int(counter.next.positionMilliseconds) }
+  var countedMilliseconds: Int { Int(route.pointee.counter.next.positionMilliseconds) }
 
   // MARK: Packets
 
-  /// Gives one packet to everyone who listens. Each form of it is built once.
-  func deliver(_ audio: ArraySlice<UInt8>, to store: SessionStore) {
-    let place = counter.take()
-    store.statistics.countLateness(dueNanoseconds: place.dueNanoseconds)
-    ring.append(place, audio) { byteCount in accounts.hasLateJoinRoom(for: byteCount, of: creator) }
-    if ring.byteCount != accounted.lateJoin { accounts.update(self) }
-    if cachedBurst != nil { cachedBurst = nil }
-    if !timedOutlets.isEmpty {
-      let frame = WebSocketFrames.timed(place, audio)
-      for outlet in timedOutlets { outlet.sendAudio(frame, sharedBy: timedOutlets.count, flushedBy: store) }
-    }
-    if !opusOutlets.isEmpty {
-      let frame = WebSocketFrames.opus(audio)
-      for outlet in opusOutlets { outlet.sendAudio(frame, sharedBy: opusOutlets.count, flushedBy: store) }
-    }
-    if !oggListeners.isEmpty {
-      let packet = ByteBuffer(bytes: audio)
-      let now = MonotonicClock.nowNanoseconds
-      for listener in oggListeners { listener.take(packet, sharedBy: oggListeners.count, now: now) }
+  /// Gives players a packet that its WebSockets have been sent.
+  func giveToPlayers(_ audio: UnsafeRawBufferPointer, _ now: UInt64) {
+    let packet = ByteBuffer(bytes: audio)
+    for listener in oggListeners where listener.hears {
+      listener.take(packet, sharedBy: oggListeners.count, now: now)
     }
   }
 
   /// Follows the events that say where packets belong.
   func place(_ body: EngineEvent.Body) {
     switch body {
-    case .extracting, .ended: forgetSound()
     case .playing(let anchor), .resumed(let anchor), .rebased(let anchor):
-      counter.anchor(
+      route.pointee.counter.anchor(
         positionMilliseconds: anchor.positionMilliseconds, dueNanoseconds: anchor.dueNanoseconds)
     case .seeked(let position, let due):
-      forgetSound()
-      counter.anchor(positionMilliseconds: position, dueNanoseconds: due)
-    case .dropped(let count): counter.skip(count)
+      route.pointee.counter.anchor(positionMilliseconds: position, dueNanoseconds: due)
+    case .dropped(let count): route.pointee.counter.skip(count)
     // The count stays at a status: packets may be on their way that the answer has counted already.
     default: break
     }
@@ -129,7 +125,7 @@ final class RoutedSession {
 
   /// Takes the engine's word for where the next packet belongs.
   func place(_ snapshot: SessionSnapshot) {
-    counter.anchor(
+    route.pointee.counter.anchor(
       positionMilliseconds: snapshot.positionMilliseconds ?? 0, dueNanoseconds: snapshot.dueNanoseconds)
   }
 
@@ -138,9 +134,21 @@ final class RoutedSession {
   func add(_ listener: WebSocketListener) {
     listenerCount += 1
     webSockets[ObjectIdentifier(listener)] = listener
-    switch listener.request.subprotocol {
-    case .opus: opusOutlets.append(listener.outlet)
-    case .timed: timedOutlets.append(listener.outlet)
+  }
+
+  /// From the next packet on it hears what the others hear.
+  func hear(_ listener: WebSocketListener) {
+    let port = listener.outlet.port
+    switch (listener.request.subprotocol, listener.request.packetsPerMessage) {
+    case (.opus, _): route.pointee.opus.append(port)
+    case (.timed, 1): route.pointee.timed.append(port)
+    case (.timed, let count):
+      if !groups.contains(where: { $0.packetsPerMessage == count }) {
+        groups.append(PacketGroup(packetsPerMessage: count))
+      }
+      for index in groups.indices where groups[index].packetsPerMessage == count {
+        groups[index].ports.append(port)
+      }
     }
   }
 
@@ -149,9 +157,16 @@ final class RoutedSession {
     guard webSockets.removeValue(forKey: ObjectIdentifier(listener)) != nil else { return false }
     listenerCount -= 1
     if listenerCount == 0 { keptEncodedQueue = nil }
-    switch listener.request.subprotocol {
-    case .opus: opusOutlets.removeAll { $0 === listener.outlet }
-    case .timed: timedOutlets.removeAll { $0 === listener.outlet }
+    let port = listener.outlet.port
+    switch (listener.request.subprotocol, listener.request.packetsPerMessage) {
+    case (.opus, _): route.pointee.opus.remove(port)
+    case (.timed, 1): route.pointee.timed.remove(port)
+    case (.timed, let count):
+      guard let index = groups.firstIndex(where: { $0.packetsPerMessage == count }) else { break }
+      groups[index].ports.remove(port)
+      guard groups[index].ports.count == 0 else { break }
+      groups[index].ports.deallocate()
+      groups.remove(at: index)
     }
     return true
   }
@@ -159,6 +174,7 @@ final class RoutedSession {
   func add(_ listener: OggListener) {
     listenerCount += 1
     oggListeners.append(listener)
+    route.pointee.playerCount += 1
   }
 
   func remove(_ listener: OggListener) -> Bool {
@@ -166,6 +182,7 @@ final class RoutedSession {
     listenerCount -= 1
     if listenerCount == 0 { keptEncodedQueue = nil }
     oggListeners.remove(at: index)
+    route.pointee.playerCount -= 1
     return true
   }
 
@@ -174,7 +191,7 @@ final class RoutedSession {
 
   /// What its listeners have not taken yet.
   var waitingByteCount: Int {
-    (opusOutlets + timedOutlets).reduce(0) { $0 + $1.waitingByteCount }
+    webSockets.values.reduce(0) { $0 + $1.outlet.waitingByteCount }
       + oggListeners.reduce(0) { $0 + $1.waitingByteCount }
   }
 
@@ -209,6 +226,6 @@ final class RoutedSession {
   func restore(_ record: SessionRecord) {
     touchedMilliseconds = record.touchedMilliseconds
     playback.restore(record)
-    counter.anchor(positionMilliseconds: record.positionMilliseconds, dueNanoseconds: nil)
+    route.pointee.counter.anchor(positionMilliseconds: record.positionMilliseconds, dueNanoseconds: nil)
   }
 }

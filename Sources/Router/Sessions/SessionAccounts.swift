@@ -7,15 +7,10 @@ final class SessionAccounts {
     /// Of the queue in memory, and of all of it, which is on disk.
     var memory = 0
     var stored = 0
-    /// Of sound for those who join.
-    var lateJoin = 0
   }
 
   private(set) var total = Bytes()
   private var stored: [ClientID: Int] = [:]
-  private var lateJoin: [ClientID: Int] = [:]
-  /// Whether a session could not keep all of its last seconds.
-  private(set) var isLateJoinScarce = false
   private var sessions: [ClientID: Set<SessionID>] = [:]
   /// How many times the usual limits a client has, as it last said.
   private var factors: [ClientID: Int] = [:]
@@ -50,24 +45,18 @@ final class SessionAccounts {
   /// Takes the session's queue as it is now.
   func update(_ session: RoutedSession) {
     let memory = session.queue.byteCount
-    let bytes = Bytes(
-      memory: memory, stored: memory + (session.storedRows?.byteCount ?? 0),
-      lateJoin: session.lateJoinByteCount)
+    let bytes = Bytes(memory: memory, stored: memory + (session.storedRows?.byteCount ?? 0))
     guard bytes != session.accounted else { return }
     add(
       Bytes(
-        memory: bytes.memory - session.accounted.memory, stored: bytes.stored - session.accounted.stored,
-        lateJoin: bytes.lateJoin - session.accounted.lateJoin),
+        memory: bytes.memory - session.accounted.memory, stored: bytes.stored - session.accounted.stored),
       session.creator)
     session.accounted = bytes
   }
 
   /// Takes it out.
   func remove(_ session: RoutedSession) {
-    add(
-      Bytes(
-        memory: -session.accounted.memory, stored: -session.accounted.stored,
-        lateJoin: -session.accounted.lateJoin), session.creator)
+    add(Bytes(memory: -session.accounted.memory, stored: -session.accounted.stored), session.creator)
     session.accounted = Bytes()
   }
 
@@ -76,29 +65,6 @@ final class SessionAccounts {
     total.stored += bytes.stored
     let own = stored[client, default: 0] + bytes.stored
     stored[client] = own == 0 ? nil : own
-    guard bytes.lateJoin != 0 else { return }
-    total.lateJoin += bytes.lateJoin
-    let ownLateJoin = lateJoin[client, default: 0] + bytes.lateJoin
-    lateJoin[client] = ownLateJoin == 0 ? nil : ownLateJoin
-  }
-
-  // MARK: Late joiners
-
-  /// Whether a session of that client may keep so much more of its sound. Asked once a segment, not once a packet.
-  func hasLateJoinRoom(for byteCount: Int, of client: ClientID) -> Bool {
-    let hasRoom =
-      total.lateJoin + byteCount <= RouterLimits.allLateJoinByteCount
-      && lateJoin[client, default: 0] + byteCount <= RouterLimits.clientLateJoinByteCount
-    if !hasRoom { isLateJoinScarce = true }
-    return hasRoom
-  }
-
-  /// Where it has become scarce, gives each session its part. Called once a second.
-  func shareLateJoin(_ sessions: some Collection<RoutedSession>) {
-    guard isLateJoinScarce else { return }
-    let shares = LateJoinShares(sessions.lazy.map(\.lateJoinWish))
-    for session in sessions { session.limitLateJoin(shares.byteCount(for: session.lateJoinWish)) }
-    isLateJoinScarce = shares.isScarce
   }
 
   // MARK: Room

@@ -1,8 +1,8 @@
 import NIOCore
 import WireProtocol
 
-/// Session ID to session: one hash look-up a packet, no loop. Confined to the data plane's loop.
-final class SessionStore: Flusher {
+/// Session ID to session. Confined to the data plane's loop.
+final class SessionStore {
   private(set) var sessions: [SessionID: RoutedSession] = [:]
   private(set) var listenerCount = 0
   /// Told the session that is no longer kept.
@@ -11,35 +11,15 @@ final class SessionStore: Flusher {
   var isUnconfirmed: (SessionID) -> Bool = { _ in false }
   let accounts = SessionAccounts()
   let statistics: RouterStatistics
-  /// Outlets that were written to and are not flushed yet.
-  private var unflushed: [FrameOutlet] = []
+  let packets: PacketPath
 
   init(statistics: RouterStatistics) {
     self.statistics = statistics
-  }
-
-  /// Gives a packet to its session's listeners.
-  func route(_ id: SessionID, _ audio: ArraySlice<UInt8>) {
-    statistics.packetsReceived += 1
-    guard let session = sessions[id] else {
-      statistics.stalePackets += 1
-      return
-    }
-    session.deliver(audio, to: self)
+    packets = PacketPath(statistics: statistics)
   }
 
   /// What all listeners have not taken yet.
   var waitingByteCount: Int { sessions.values.reduce(0) { $0 + $1.waitingByteCount } }
-
-  func flushLater(_ outlet: FrameOutlet) {
-    unflushed.append(outlet)
-  }
-
-  /// Hands everything written since the last time to the kernel.
-  func flush() {
-    for outlet in unflushed { outlet.flush() }
-    unflushed.removeAll(keepingCapacity: true)
-  }
 
   /// The session of that name, made where there is none.
   ///
@@ -86,6 +66,7 @@ final class SessionStore: Flusher {
   private func make(_ id: SessionID, creator: ClientID) -> RoutedSession {
     let session = RoutedSession(id: id, creator: creator, accounts: accounts)
     sessions[id] = session
+    packets.add(session)
     accounts.open(session)
     return session
   }
@@ -131,6 +112,7 @@ final class SessionStore: Flusher {
 
   private func forget(_ session: RoutedSession) {
     sessions[session.id] = nil
+    packets.remove(session)
     accounts.close(session)
     onForget(session)
   }
