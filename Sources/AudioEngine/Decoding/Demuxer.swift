@@ -141,11 +141,18 @@ struct Demuxer: ~Copyable {
       guard status >= 0 else { throw container.report(status) }
       guard packet.pointee.stream_index == stream.pointee.index else {
         // Only timed ID3 comes beside it.
-        timedMetadata = StreamMetadata(id3: Packet(pointer: packet, seconds: nil).bytes) ?? timedMetadata
+        noteTimedMetadata(Packet(pointer: packet, seconds: nil).bytes)
         continue
       }
       return Packet(pointer: packet, seconds: time(packet.pointee.pts))
     }
+  }
+
+  private mutating func noteTimedMetadata(_ tag: UnsafeRawBufferPointer) {
+    // libavformat 5.1 takes a tag's first five bytes, name and version, for another header and leaves them out.
+    let name = Array("ID3".utf8) + [4, 0]
+    guard let metadata = StreamMetadata(id3: tag) ?? StreamMetadata(id3: name + tag) else { return }
+    timedMetadata = metadata
   }
 
   /// Has `next` give the packet that it gave last once more.
