@@ -7,7 +7,7 @@ import pytest
 
 from analysis import tone_level_db
 from client import listen, request
-from inbox import Packet
+from inbox import PATIENCE_SECONDS, Packet
 from media import FLAC, MP3_CBR, OGG_OPUS, tone_clip
 from opus import FRAME, decode
 from processes import BINARIES, Antiphon, wait_ready
@@ -270,7 +270,10 @@ async def test_the_routers_death_loses_nothing(mortal, new_session):
     await request("POST", f"{base}/quality", {"bitrate_kbps": 96})
     await request("POST", f"{base}/volume", {"level": 0.5})
     await request("POST", f"{base}/seek", {"position_ms": 30_000})
-    before = (await request("GET", base)).body
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        # The track is described once it is open.
+        while "duration_ms" not in (before := (await request("GET", base)).body)["queue"]["current"]:
+            await asyncio.sleep(0.05)
     history = (await request("GET", f"{base}/history")).body
     mortal.router.kill()
     mortal.router.start()

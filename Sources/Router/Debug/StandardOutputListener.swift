@@ -105,6 +105,8 @@ private final class SessionMonitor: EngineLinkDelegate {
 
   func start() throws(RequestError) {
     _ = try store.add(listener)
+    // It begins with what comes.
+    listener.hears = true
     link.start()
     tick()
   }
