@@ -33,7 +33,8 @@ REFERENCE = tone_clip(523, 120, OGG_OPUS)
 #: Those that take a core (browsers, bombs) by turns with those that wait.
 LONGEST = [
     f"test_{name}.py"
-    for name in ("bombs", "discord_bot_recovery", "hls", "radio", "polling", "repository_page", "stations", "limits")
+    for name in ("bombs", "dash", "discord_bot_recovery", "hls", "radio", "polling", "yt_dlp_proxy", "sign_in", "https")
+    + ("repository_page", "stations", "limits")
     + ("units", "state_shares", "stream_player", "extraction", "web_transfers", "accessibility", "cache", "browser")
     + ("stream", "client_node", "playground_keys", "stream_budgets", "openapi", "web_sources", "playground_reconnect")
     + ("client_reconnect", "install", "scores", "prepare", "mutated_files", "two_sessions", "playground_queue")
