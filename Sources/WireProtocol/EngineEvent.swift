@@ -39,7 +39,7 @@ public struct EngineEvent: Sendable, Equatable {
     case performing(ScorePlacement)
     case muted([Score.Role])
     case rendered(RenderedPiece)
-    /// So many packets of the session follow, which were sent before, for the asker alone. The place and time are the
+    /// So many packets of the session follow, which were sent before, for the requester alone. The place and time are the
     /// first one's; the session's next packet is the one after them.
     case burst(Anchor, count: Int)
     case error(ErrorReport)

@@ -38,13 +38,14 @@ class Listener(Inbox):
         await self.socket.send_json({"type": kind, "request_id": request, **fields})
         return request
 
-    async def ask(self, kind: str, **fields: Any) -> Event:
+    async def ask(self, kind: str, *, seconds: float = PATIENCE_SECONDS, **fields: Any) -> Event:
         """Sends a command and waits for its answer, be it an error."""
         since = self.mark()
         request = await self.send(kind, **fields)
         return await self.wait(
             lambda: next((event for event in self.events(since=since) if event.get("request_id") == request), None),
             f"answer to {kind} {fields}",
+            seconds,
         )
 
     async def command(self, kind: str, **fields: Any) -> Event:

@@ -7,6 +7,8 @@ from pathlib import Path
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from processes import Antiphon
+
 #: What ffmpeg is told for each kind of segments.
 KINDS = {
     "ts": ["-c:a", "aac", "-b:a", "128k"],
@@ -46,6 +48,13 @@ def broadcast(folder: Path, sound: Path, kind: str = "ts"):
     finally:
         process.kill()
         process.wait()
+
+
+def player(folder: Path, media: Path) -> Antiphon:
+    """Both processes, for streams in segments of servers that may hang."""
+    # Ports come again, and with them addresses.
+    options = ("--source-timeout-seconds", "2", "--web-cache-seconds", "0")
+    return Antiphon(folder, media, allow=("127.0.0.1/32",), engine_options=options)
 
 
 @contextlib.asynccontextmanager

@@ -63,3 +63,8 @@ def decode(packets: Iterable[bytes]) -> np.ndarray:
         assert len(piece) == FRAME, f"packet {index} holds {len(piece)} samples, not {FRAME} (20 ms)"
         pieces.append(piece)
     return np.concatenate(pieces) if pieces else np.zeros((0, 2), dtype=np.float32)
+
+
+def sound_of(packets) -> np.ndarray:
+    """What the left ear hears of packets as a connection gives them."""
+    return decode(packet.audio for packet in packets)[:, 0]

@@ -15,8 +15,7 @@ from client import listen, request
 from extraction import COLD_SECONDS
 from inbox import assert_unbroken
 from media import FLAC, glides_clip, tone_clip
-from opus import FRAME, RATE, decode
-from processes import Antiphon
+from opus import FRAME, RATE, sound_of
 from signals import AMPLITUDE, Glides
 
 TONE, HIGH = tone_clip(440, 20, FLAC), tone_clip(880, 20, FLAC)
@@ -27,15 +26,8 @@ FILES = ("sound.mp4", "sound.webm")
 
 @pytest.fixture(scope="module")
 def antiphon(tmp_path_factory, media):
-    folder = tmp_path_factory.mktemp("dash")
-    # Ports come again, and with them addresses.
-    options = ("--source-timeout-seconds", "2", "--web-cache-seconds", "0")
-    with Antiphon(folder, media.root, allow=("127.0.0.1/32",), engine_options=options) as running:
+    with hls.player(tmp_path_factory.mktemp("dash"), media.root) as running:
         yield running
-
-
-def sound_of(packets):
-    return decode(packet.audio for packet in packets)[:, 0]
 
 
 def make(folder, clip, kind) -> None:

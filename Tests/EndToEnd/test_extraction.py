@@ -50,13 +50,7 @@ def forbidden_site():
 async def hear(antiphon, session: str, url: str, source: Glides, **fields) -> dict:
     """Plays a page to its end; what `ready` said of it. Its sound has to be the source's, from its start."""
     async with listen(antiphon.router.url, session) as listener:
-        since = listener.mark()
-        asked = await listener.send("play", url=url, **fields)
-        ready = await listener.wait(
-            lambda: next((e for e in listener.events(since=since) if e.get("request_id") == asked), None),
-            f"an answer to play {url}",
-            COLD_SECONDS,
-        )
+        ready = await listener.ask("play", url=url, seconds=COLD_SECONDS, **fields)
         assert ready["type"] == "ready", ready
         ended = await listener.wait_event("ended", seconds=source.seconds + COLD_SECONDS)
         assert ended["reason"] == "finished" and not listener.events("error"), (ended, listener.events("error"))

@@ -11,8 +11,7 @@ from extraction import COLD_SECONDS
 from inbox import assert_unbroken
 from media import FLAC, glides_clip, tone_clip
 from mpegts import with_timed_id3
-from opus import FRAME, RATE, decode
-from processes import Antiphon
+from opus import FRAME, RATE, sound_of
 from signals import AMPLITUDE, Glides
 from tagged import id3, id3_text
 
@@ -28,15 +27,8 @@ END = "#EXT-X-ENDLIST\n"
 
 @pytest.fixture(scope="module")
 def antiphon(tmp_path_factory, media):
-    folder = tmp_path_factory.mktemp("hls")
-    # Ports come again, and with them addresses.
-    options = ("--source-timeout-seconds", "2", "--web-cache-seconds", "0")
-    with Antiphon(folder, media.root, allow=("127.0.0.1/32",), engine_options=options) as running:
+    with hls.player(tmp_path_factory.mktemp("hls"), media.root) as running:
         yield running
-
-
-def sound_of(packets):
-    return decode(packet.audio for packet in packets)[:, 0]
 
 
 async def test_segments_are_one_sound(antiphon, media, tmp_path, new_session):
@@ -102,12 +94,7 @@ async def test_a_page_that_has_nothing_but_segments(antiphon, media, tmp_path, n
         '<!doctype html><title>Show</title><video><source src="index.m3u8" type="application/x-mpegURL"></video>'
     )
     async with hls.site(tmp_path) as (url, _), listen(antiphon.router.url, new_session()) as listener:
-        asked = await listener.send("play", url=f"{url}/page.html")
-        answer = await listener.wait(
-            lambda: next((event for event in listener.events() if event.get("request_id") == asked), None),
-            "an answer to play",
-            COLD_SECONDS,
-        )
+        answer = await listener.ask("play", url=f"{url}/page.html", seconds=COLD_SECONDS)
         assert answer["type"] == "ready" and answer["title"].startswith("Show"), answer
         since = listener.mark()
         await listener.wait_packets(100, since=since)

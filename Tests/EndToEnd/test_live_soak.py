@@ -13,7 +13,7 @@ from client import listen
 from figures import Figures, Footprint
 from icecast import Icecast
 from media import FLAC, tone_clip
-from opus import RATE, decode
+from opus import RATE, sound_of
 from processes import Antiphon
 
 SECONDS = int(os.environ.get("ANTIPHON_SOAK_SECONDS", "0"))
@@ -66,7 +66,7 @@ async def listen_long(antiphon, icecast, site, media, new_session, figures) -> N
             "titles of the station", len(radio.events("metadata")), at_least=SECONDS * 3 / 4 / TITLE_SECONDS / 2
         )
         for name, listener, frequency in (("radio", radio, 440), ("stream", stream, 620)):
-            sound = decode(packet.audio for packet in listener.packets()[-100:])[RATE // 10 :, 0]
+            sound = sound_of(listener.packets()[-100:])[RATE // 10 :]
             figures.hold(f"{name}, Hz from {frequency}", abs(dominant_frequency(sound) - frequency), at_most=3)
         for task in churn:
             task.cancel()

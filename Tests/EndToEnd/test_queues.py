@@ -7,7 +7,7 @@ import pytest
 
 from analysis import tone_level_db
 from client import listen, request
-from inbox import PATIENCE_SECONDS, Packet
+from inbox import Packet
 from media import FLAC, MP3_CBR, OGG_OPUS, tone_clip
 from opus import FRAME, decode
 from processes import BINARIES, Antiphon, wait_ready
@@ -264,16 +264,18 @@ def mortal(tmp_path, media):
 async def test_the_routers_death_loses_nothing(mortal, new_session):
     session = new_session()
     base = f"{mortal.router.url}/api/v1/sessions/{session}"
-    await request("POST", f"{base}/queue", {"tracks": [{"url": LONG.url, "title": f"T{n}"} for n in range(5)]})
-    await request("POST", f"{base}/skip", {})
+    async with listen(mortal.router.url, session) as listener:
+        await request("POST", f"{base}/queue", {"tracks": [{"url": LONG.url, "title": f"T{n}"} for n in range(5)]})
+        await listener.wait_event("playing")
+        since = listener.mark()
+        await request("POST", f"{base}/skip", {})
+        # A track is described once it is open.
+        await listener.wait_event("playing", since)
     await request("POST", f"{base}/queue/loop", {"mode": "queue"})
     await request("POST", f"{base}/quality", {"bitrate_kbps": 96})
     await request("POST", f"{base}/volume", {"level": 0.5})
     await request("POST", f"{base}/seek", {"position_ms": 30_000})
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        # The track is described once it is open.
-        while "duration_ms" not in (before := (await request("GET", base)).body)["queue"]["current"]:
-            await asyncio.sleep(0.05)
+    before = (await request("GET", base)).body
     history = (await request("GET", f"{base}/history")).body
     mortal.router.kill()
     mortal.router.start()

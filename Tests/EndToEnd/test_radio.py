@@ -18,7 +18,7 @@ from icecast import KINDS, Icecast
 from inbox import PATIENCE_SECONDS, assert_unbroken
 from media import FLAC, MP3_CBR, OGG_OPUS, Encoding, tone_clip
 from ogg import read_opus
-from opus import RATE, decode
+from opus import RATE, decode, sound_of
 from processes import Antiphon
 from tab import expect, tab_in
 from web_server import WebServer
@@ -44,10 +44,6 @@ def icecast(tmp_path, media):
     media.make(LOW, HIGH, SONG)
     with Icecast(tmp_path) as server:
         yield server
-
-
-def sound_of(packets):
-    return decode(packet.audio for packet in packets)[:, 0]
 
 
 def assert_tone(packets, frequency: float, what: str) -> None:

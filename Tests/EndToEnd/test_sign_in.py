@@ -159,12 +159,7 @@ async def play(antiphon, session: str, url: str):
 
 async def plays(antiphon, session: str, url: str) -> None:
     async with listen(antiphon.router.url, session) as listener:
-        asked = await listener.send("play", url=url)
-        ready = await listener.wait(
-            lambda: next((e for e in listener.events() if e.get("request_id") == asked), None),
-            "an answer",
-            COLD_SECONDS,
-        )
+        ready = await listener.ask("play", url=url, seconds=COLD_SECONDS)
         assert ready["type"] == "ready", ready
         await listener.wait_packets(20)
         await listener.command("stop")
@@ -236,12 +231,8 @@ async def test_cookies_go_with_all_of_an_hls_stream_on_its_site(antiphon, media,
     body = '<video><source src="/index.m3u8" type="application/x-mpegURL"></video>'
     url = site.add("/page", lambda asked: asked.page(body, cookies=["a=1"]))
     async with listen(antiphon.router.url, new_session()) as listener:
-        asked = await listener.send("play", url=url)
-        await listener.wait(
-            lambda: any(e.get("request_id") == asked and e["type"] == "ready" for e in listener.events()),
-            "ready",
-            COLD_SECONDS,
-        )
+        ready = await listener.ask("play", url=url, seconds=COLD_SECONDS)
+        assert ready["type"] == "ready", ready
         await listener.wait_event("ended", seconds=COLD_SECONDS)
         assert not listener.events("error"), listener.events("error")
     given = {path: cookie for path, cookie in site.cookies.items() if path != "/page"}

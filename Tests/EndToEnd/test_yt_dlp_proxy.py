@@ -76,12 +76,7 @@ async def test_a_page_and_its_stream_go_through_the_proxy(antiphon, site, proxy,
     site.add("/away", lambda a: a.page("") if a.is_engine else a.redirect("https://safe.example/song"))
     proxy.asked.clear()
     async with listen(antiphon.router.url, new_session()) as listener:
-        asked = await listener.send("play", url=f"{site.url}/{name}")
-        ready = await listener.wait(
-            lambda: next((e for e in listener.events() if e.get("request_id") == asked), None),
-            "an answer",
-            COLD_SECONDS,
-        )
+        ready = await listener.ask("play", url=f"{site.url}/{name}", seconds=COLD_SECONDS)
         assert ready["type"] == "ready", ready
         await listener.wait_packets(20)
         await listener.command("stop")

@@ -162,9 +162,7 @@ import WireProtocol
       var commands = engine.commands.makeAsyncIterator()
       let command = try #require(await commands.next())
       try await late.disconnect()
-      while try await !router.request("GET", "/metrics").body.contains("antiphon_router_listeners 1\n") {
-        try await Task.sleep(for: .milliseconds(10))
-      }
+      try await router.waitForMetric("antiphon_router_listeners 1")
       try await sendBurst(0...2, on: engine, for: command)
       try await engine.sendPacket([3], to: "one")
       #expect(try await early.nextAudio() == [3])
@@ -193,9 +191,7 @@ import WireProtocol
       } else {
         try await engine.sendPacket([2], to: "two")
       }
-      while try await !router.request("GET", "/metrics").body.contains("protocol_errors_total 1\n") {
-        try await Task.sleep(for: .milliseconds(10))
-      }
+      try await router.waitForMetric("protocol_errors_total 1")
     }
   }
 }

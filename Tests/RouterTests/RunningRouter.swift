@@ -56,6 +56,13 @@ struct RunningRouter: Sendable {
     return ((response as? HTTPURLResponse)?.statusCode ?? 0, String(decoding: data, as: UTF8.self))
   }
 
+  /// Waits until a line of the metrics is this one, without its prefix.
+  func waitForMetric(_ line: String) async throws {
+    while try await !request("GET", "/metrics").body.contains("\(line)\n") {
+      try await Task.sleep(for: .milliseconds(10))
+    }
+  }
+
   /// Waits until the engine is connected, or is not.
   func waitForEngine(connected: Bool) async throws {
     while try await request("GET", "/ready").status != (connected ? 200 : 503) {

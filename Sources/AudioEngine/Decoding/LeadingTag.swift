@@ -2,7 +2,6 @@
 /// frames, the comments of a FLAC file. What is too rich is given to libav as padding, and the sound behind it stays
 /// where it is.
 package struct LeadingTag {
-  private static let tagHeaderByteCount = 10
   private static let flacHeaderByteCount: Int64 = 4
   /// A FLAC block of comments over this is left out: room for a song's words and fifty more, and for 16,000 comments,
   /// which libav reads in half a second without asking us.
@@ -34,7 +33,7 @@ package struct LeadingTag {
     isCut = isCut || isTooRich && offset < tagEndOffset
     if offset < tagEndOffset { countPrivateFrames(UnsafeRawBufferPointer(bytes)) }
     if isCut {
-      let first = max(0, Self.tagHeaderByteCount - Int(clamping: offset))
+      let first = max(0, ID3Header.byteCount - Int(clamping: offset))
       let end = Int(max(0, min(Int64(bytes.count), tagEndOffset - offset)))
       for index in first..<max(first, end) { bytes[index] = 0 }
     }
@@ -47,9 +46,7 @@ package struct LeadingTag {
 
   private mutating func begin(_ bytes: UnsafeRawBufferPointer) {
     (privateFrames, matched) = (0, 0)
-    if bytes.count >= Self.tagHeaderByteCount, bytes.starts(with: "ID3".utf8) {
-      tagEndOffset = Int64(Self.tagHeaderByteCount) + bytes[6...9].reduce(0) { $0 << 7 | Int64($1 & 0x7F) }
-    }
+    if let header = ID3Header(bytes) { tagEndOffset = Int64(ID3Header.byteCount + header.bodyByteCount) }
     if bytes.starts(with: "fLaC".utf8), blockOffset == nil, commentOffsets.isEmpty {
       blockOffset = Self.flacHeaderByteCount
     }

@@ -2,20 +2,18 @@
 /// on twice as many bytes again and again until it sees past the tag: tens of milliseconds, and it may take
 /// what is in the tag for something else.
 enum TaggedMP3 {
-  /// An ID3v2 header (ID3v2.4, section 3.1), and tags one after the other that are looked past.
-  private static let headerByteCount = 10
+  /// Tags one after the other that are looked past.
   private static let maximumTags = 4
 
   /// Whether a file begins with an ID3v2 tag, and an MPEG audio frame follows it.
   static func isOne(_ file: FileInput) -> Bool {
     var offset: Int64 = 0
     for _ in 0..<maximumTags {
-      let bytes = file.peek(at: offset, byteCount: headerByteCount)
-      guard bytes.count == headerByteCount else { return false }
-      guard bytes.starts(with: "ID3".utf8) else { return offset > 0 && isFrame(bytes) }
-      let size = bytes[6...9].reduce(0) { $0 << 7 | Int64($1 & 0x7F) }
-      let hasFooter = bytes[5] & 0x10 != 0
-      offset += Int64(headerByteCount) + size + (hasFooter ? Int64(headerByteCount) : 0)
+      let bytes = file.peek(at: offset, byteCount: ID3Header.byteCount)
+      guard bytes.count == ID3Header.byteCount else { return false }
+      guard let header = ID3Header(bytes) else { return offset > 0 && isFrame(bytes) }
+      // A footer is as long as the header.
+      offset += Int64((header.hasFooter ? 2 : 1) * ID3Header.byteCount + header.bodyByteCount)
     }
     return false
   }

@@ -394,8 +394,8 @@ class Extractor:
         for item in said:
             if isinstance(item, types.GeoRestrictedError):
                 return "geo", item.orig_msg
-        refusals = [item for item in found if isinstance(item, network.ProxyError | ConnectionRefusedError)]
-        if self._settings.get("proxy") and (refusals or 407 in statuses):
+        is_unreachable = any(isinstance(item, network.ProxyError | ConnectionRefusedError) for item in found)
+        if self._settings.get("proxy") and (is_unreachable or 407 in statuses):
             return "proxy", "the proxy cannot be used"
         for item in said:
             if kind := demand(item.orig_msg):

@@ -24,7 +24,7 @@ struct HTTPFailure: Error {
   var report: ErrorReport
   var remedy: Remedy
   /// The server answered that this client may not have it (401, 403): others may.
-  var isRefusal: Bool { remedy == .renewal && report.code == .sourceUnreachable }
+  var isAccessDenied: Bool { remedy == .renewal && report.code == .sourceUnreachable }
 
   init(_ report: ErrorReport, remedy: Remedy = .none) {
     self.report = report

@@ -92,7 +92,7 @@ package struct SourceOpener: Sendable {
       let input: HTTPInput
       do throws(HTTPFailure) {
         input = try HTTPInput(request, access: web, permit: permit)
-      } catch  where error.isRefusal {
+      } catch  where error.isAccessDenied {
         // A site may refuse an agent that it does not know, and let yt-dlp in.
         return try open(page: url, permit, startMilliseconds: startMilliseconds, finding: error.report)
       } catch {

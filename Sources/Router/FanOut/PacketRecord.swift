@@ -18,12 +18,18 @@ package enum PacketRecord {
     _ place: PacketCounter.Place, inPlaceOf packet: UnsafeMutableRawBufferPointer
   ) -> UnsafeRawBufferPointer {
     let record = UnsafeMutableRawBufferPointer(rebasing: packet[offsetInPacket...])
-    record.storeBytes(of: place.sequence.bigEndian, as: UInt32.self)
-    record.storeBytes(of: place.dueNanoseconds.bigEndian, toByteOffset: 4, as: UInt64.self)
-    record.storeBytes(of: place.positionMilliseconds.bigEndian, toByteOffset: 12, as: UInt32.self)
-    record.storeBytes(
-      of: UInt16(record.count - headerByteCount).bigEndian, toByteOffset: lengthOffset, as: UInt16.self)
+    writeHeader(place, audioByteCount: record.count - headerByteCount, into: record)
     return UnsafeRawBufferPointer(record)
+  }
+
+  /// - Parameter bytes: `headerByteCount` at the least.
+  fileprivate static func writeHeader(
+    _ place: PacketCounter.Place, audioByteCount: Int, into bytes: UnsafeMutableRawBufferPointer
+  ) {
+    bytes.storeBytes(of: place.sequence.bigEndian, as: UInt32.self)
+    bytes.storeBytes(of: place.dueNanoseconds.bigEndian, toByteOffset: 4, as: UInt64.self)
+    bytes.storeBytes(of: place.positionMilliseconds.bigEndian, toByteOffset: 12, as: UInt32.self)
+    bytes.storeBytes(of: UInt16(audioByteCount).bigEndian, toByteOffset: lengthOffset, as: UInt16.self)
   }
 
   package static func byteCount(audioByteCount: Int) -> Int { headerByteCount + audioByteCount }
@@ -31,8 +37,10 @@ package enum PacketRecord {
 
 extension ByteBuffer {
   mutating func writePacketRecord(_ place: PacketCounter.Place, _ audio: some Collection<UInt8>) {
-    writeMultipleIntegers(
-      place.sequence, place.dueNanoseconds, place.positionMilliseconds, UInt16(audio.count))
+    writeWithUnsafeMutableBytes(minimumWritableBytes: PacketRecord.headerByteCount) {
+      PacketRecord.writeHeader(place, audioByteCount: audio.count, into: $0)
+      return PacketRecord.headerByteCount
+    }
     writeBytes(audio)
   }
 

@@ -29,21 +29,9 @@ package enum WebSocketFrames {
     in bytes: UnsafeMutableRawBufferPointer, at payload: Int
   ) -> UnsafeRawBufferPointer {
     let count = bytes.count - payload
-    let start: Int
-    switch count {
-    case ...125:
-      start = payload - 2
-      bytes[start + 1] = UInt8(count)
-    case ...Int(UInt16.max):
-      start = payload - 4
-      bytes[start + 1] = 126
-      bytes.storeBytes(of: UInt16(count).bigEndian, toByteOffset: start + 2, as: UInt16.self)
-    default:
-      start = payload - maximumHeaderByteCount
-      bytes[start + 1] = 127
-      bytes.storeBytes(of: UInt64(count).bigEndian, toByteOffset: start + 2, as: UInt64.self)
-    }
-    bytes[start] = 0x80 | UInt8(webSocketOpcode: .binary)
+    let start = payload - headerByteCount(payloadByteCount: count)
+    writeHeader(
+      .binary, payloadByteCount: count, into: UnsafeMutableRawBufferPointer(rebasing: bytes[start...]))
     return UnsafeRawBufferPointer(rebasing: bytes[start...])
   }
 
@@ -109,12 +97,39 @@ package enum WebSocketFrames {
   private static func writeHeader(
     _ opcode: WebSocketOpcode, payloadByteCount: Int, into frame: inout ByteBuffer
   ) {
+    frame.writeWithUnsafeMutableBytes(minimumWritableBytes: maximumHeaderByteCount) {
+      writeHeader(opcode, payloadByteCount: payloadByteCount, into: $0)
+    }
+  }
+
+  /// Writes a frame's header, which has no mask (RFC 6455, section 5.2).
+  ///
+  /// - Parameter bytes: with room for it.
+  /// - Returns: its length.
+  @discardableResult
+  private static func writeHeader(
+    _ opcode: WebSocketOpcode, payloadByteCount: Int, into bytes: UnsafeMutableRawBufferPointer
+  ) -> Int {
     let isFinal: UInt8 = 0x80
-    frame.writeInteger(isFinal | UInt8(webSocketOpcode: opcode))
+    bytes[0] = isFinal | UInt8(webSocketOpcode: opcode)
+    let headerByteCount = headerByteCount(payloadByteCount: payloadByteCount)
+    switch headerByteCount {
+    case 2: bytes[1] = UInt8(payloadByteCount)
+    case 4:
+      bytes[1] = 126
+      bytes.storeBytes(of: UInt16(payloadByteCount).bigEndian, toByteOffset: 2, as: UInt16.self)
+    default:
+      bytes[1] = 127
+      bytes.storeBytes(of: UInt64(payloadByteCount).bigEndian, toByteOffset: 2, as: UInt64.self)
+    }
+    return headerByteCount
+  }
+
+  private static func headerByteCount(payloadByteCount: Int) -> Int {
     switch payloadByteCount {
-    case ...125: frame.writeInteger(UInt8(payloadByteCount))
-    case ...Int(UInt16.max): frame.writeMultipleIntegers(UInt8(126), UInt16(payloadByteCount))
-    default: frame.writeMultipleIntegers(UInt8(127), UInt64(payloadByteCount))
+    case ...125: 2
+    case ...Int(UInt16.max): 4
+    default: maximumHeaderByteCount
     }
   }
 }

@@ -135,12 +135,21 @@ struct DASHAddresses {
 
   /// How many segments of a duration there are.
   private func count(of duration: Int) throws(ErrorReport) -> Int {
+    Int(Self.whole(try totalUnits() / Double(duration), isCut: isLive))
+  }
+
+  /// How long the period is by now, in units of the timescale.
+  private func totalUnits() throws(ErrorReport) -> Double {
     guard let seconds = isLive ? period.availableSeconds : period.durationSeconds else {
       throw DASHManifest.broken("it does not say how long it is")
     }
-    let count = seconds * Double(timescale) / Double(duration)
+    return seconds * Double(timescale)
+  }
+
+  /// - Parameter isCut: whether the last segment counts only where it is whole.
+  private static func whole(_ count: Double, isCut: Bool) -> Double {
     // What rounding makes of a whole number is one.
-    return Int(isLive ? count.rounded(.down) : (count - 1e-6).rounded(.up))
+    isCut ? count.rounded(.down) : (count - 1e-6).rounded(.up)
   }
 
   private func slots(_ timeline: XMLElement, from start: Int) throws(ErrorReport) -> [Slot] {
@@ -176,17 +185,8 @@ struct DASHAddresses {
 
   /// Of an `S` that is repeated up to the next one, or to the period's end, or until now.
   private func count(of duration: Int, from time: Int, to next: Int?) throws(ErrorReport) -> Int {
-    let units: Double
-    if let next {
-      units = Double(next - time)
-    } else {
-      guard let seconds = isLive ? period.availableSeconds : period.durationSeconds else {
-        throw DASHManifest.broken("it does not say how long it is")
-      }
-      units = seconds * Double(timescale) - Double(time - offset)
-    }
-    let count = units / Double(duration)
-    let whole = max(0, isLive && next == nil ? count.rounded(.down) : (count - 1e-6).rounded(.up))
+    let units = if let next { Double(next - time) } else { try totalUnits() - Double(time - offset) }
+    let whole = max(0, Self.whole(units / Double(duration), isCut: isLive && next == nil))
     guard whole <= Double(Self.repetitions.upperBound) else {
       throw DASHManifest.broken("a segment is repeated \(whole) times")
     }

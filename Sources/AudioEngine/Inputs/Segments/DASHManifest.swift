@@ -15,7 +15,7 @@ package struct DASHManifest {
   struct Period {
     let element: XMLElement
     let startSeconds: Double
-    /// Nil for one that goes on.
+    /// Nil where its end is not known yet.
     let durationSeconds: Double?
     /// How much of it there is by now.
     let availableSeconds: Double

@@ -198,15 +198,13 @@ final class SegmentedInput: MediaInput {
         bytes += buffer[..<received]
       }
     }
-    try read(10)
+    try read(ID3Header.byteCount)
     if let length = Self.tagByteCount(bytes[...]), length <= Self.maximumTagByteCount { try read(length) }
     return withoutTag(bytes[...])
   }
 
   private static func tagByteCount(_ bytes: ArraySlice<UInt8>) -> Int? {
-    guard bytes.count >= 10, bytes.starts(with: Array("ID3".utf8)) else { return nil }
-    // Seven bits a byte (ID3v2.4, section 3.1).
-    return 10 + bytes.dropFirst(6).prefix(4).reduce(0) { $0 << 7 | Int($1 & 0x7F) }
+    ID3Header(bytes).map { ID3Header.byteCount + $0.bodyByteCount }
   }
 
   /// Without its tag, which may say what a live stream plays.
