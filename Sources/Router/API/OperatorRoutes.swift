@@ -74,7 +74,8 @@ extension DataPlane {
   /// Without an engine there is nothing to hear; anyone who listens already is kept.
   fileprivate var readiness: ReadinessReport {
     var reasons = isDraining ? [ClosingMessage.reason] : []
-    if !link.status.connected { reasons.append(link.status.message ?? "no engine is connected") }
+    let engines = fleet.status
+    if !engines.connected { reasons.append(engines.message ?? "no engine is connected") }
     return ReadinessReport(reasons: reasons, warnings: state.problem.map { [$0] } ?? [])
   }
 }
@@ -119,7 +120,7 @@ private struct HealthReport: Encodable, Sendable {
     let readiness = plane.readiness
     ready = readiness.ready
     reasons = readiness.reasons
-    engine = plane.link.status
+    engine = plane.fleet.status
     self.uptimeSeconds = uptimeSeconds
     sessions = plane.store.sessions.values.count { $0.state != .idle }
     listeners = plane.store.listenerCount

@@ -15,7 +15,7 @@ enum RouterMetrics {
     text.gauge(name("uptime_seconds"), "Since the Router started", [([:], uptimeSeconds)])
     text.gauge(
       name("engine_connected"), "1 while an engine is connected",
-      [([:], plane.link.status.connected ? 1 : 0)])
+      [([:], plane.fleet.status.connected ? 1 : 0)])
     text.gauge(
       name("sessions"), "Sessions by state",
       SessionSnapshot.State.allCases.map { (["state": $0.rawValue], counts[$0] ?? 0) })
@@ -33,7 +33,7 @@ enum RouterMetrics {
       name("state_writable"), "1 while queues can be written to disk",
       [([:], plane.state.problem == nil ? 1 : 0)])
     text.gauge(name("listeners"), "WebSockets and players", [([:], plane.store.listenerCount)])
-    text.gauge(name("pending_requests"), "Commands the engine has not answered", [([:], plane.pending.count)])
+    text.gauge(name("pending_requests"), "Commands the engine has not answered", [([:], plane.fleet.pendingCount)])
     text.gauge(
       name("listener_queue_bytes"), "Bytes that wait for listeners to take them",
       [([:], plane.store.waitingByteCount)])

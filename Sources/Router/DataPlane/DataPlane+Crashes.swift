@@ -23,7 +23,7 @@ extension DataPlane {
   /// - Returns: false where it has to wait.
   func plan(_ request: PlayRequest, heldAt: Int?) throws(RequestError) -> Bool {
     // Nothing is on its way to an engine that is away; sending says so.
-    guard link.isEstablished, let tag = request.tag else { return true }
+    guard fleet.isAnyEstablished, let tag = request.tag else { return true }
     let now = Self.nowMilliseconds
     switch crashes.verdict(request.url, tag: tag, waited: now - (heldAt ?? now), now: now) {
     case .refuse(let milliseconds): throw requestError(of: request.url, milliseconds)
@@ -94,7 +94,7 @@ extension DataPlane {
 
   /// Once a second, and when a trial may have ended.
   func watchTrials() {
-    guard link.isEstablished else { return }
+    guard fleet.isAnyEstablished else { return }
     retainLivePlays()
     crashes.advance(now: Self.nowMilliseconds)
     saveCrashes()
@@ -162,9 +162,9 @@ extension DataPlane {
   }
 
   /// The connection is lost.
-  func engineIsLost() {
+  func engineIsLost(_ engine: RoutedEngine) {
     retainLivePlays()
-    link.hasSaidWhy ? crashes.engineStopped() : crashes.engineIsLost()
+    engine.link.hasSaidWhy ? crashes.engineStopped() : crashes.engineIsLost()
     noteCrashes()
   }
 

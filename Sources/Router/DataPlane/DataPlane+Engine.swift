@@ -3,28 +3,32 @@ import ServiceSupport
 import WireProtocol
 
 /// What the engine says, and what follows from it.
-extension DataPlane: EngineLinkDelegate {
-  func engineConnected(_ hello: Hello) {
-    let isSameEngine = hello.startedAtMilliseconds == engineStartedAtMilliseconds
-    if engineStartedAtMilliseconds != nil { engineIsBack(isSame: isSameEngine) }
-    unconfirmed = Set(store.sessions.values.filter { !$0.isAtRest }.map(\.id))
-    announceEngine()
-    for snapshot in hello.sessions { adopt(snapshot) }
+extension DataPlane {
+  func engineConnected(_ hello: Hello, _ engine: RoutedEngine) {
+    let isSameEngine = hello.startedAtMilliseconds == engine.startedAtMilliseconds
+    if engine.startedAtMilliseconds != nil { engineIsBack(isSame: isSameEngine) }
+    engine.unconfirmed = Set(sessions(of: engine).filter { !$0.isAtRest }.map(\.id))
+    announceEngines()
+    for snapshot in hello.sessions { adopt(snapshot, engine) }
     // Where hello is not full it names every session.
     guard hello.sessions.count >= WireLimits.maximumHelloSessions else {
-      return resumeUnconfirmed(engineStartedAtMilliseconds: hello.startedAtMilliseconds)
+      return resumeUnconfirmed(of: engine, startedAtMilliseconds: hello.startedAtMilliseconds)
     }
     let wait = TimeAmount.milliseconds(RouterLimits.listingMilliseconds)
     eventLoop.assumeIsolated().scheduleTask(in: wait) { [weak self] in
-      self?.resumeUnconfirmed(engineStartedAtMilliseconds: hello.startedAtMilliseconds)
+      self?.resumeUnconfirmed(of: engine, startedAtMilliseconds: hello.startedAtMilliseconds)
     }
   }
 
-  func engineWentAway() {
-    unconfirmed = []
-    engineIsLost()
-    failHeldPlays(unavailable)
-    for session in store.sessions.values {
+  func engineWentAway(_ engine: RoutedEngine) {
+    engine.unconfirmed = []
+    let unavailable = ErrorReport(
+      .engineUnavailable, engine.link.status.message ?? "the connection to the engine was lost",
+      hint: "the Router keeps trying", stage: .command)
+    engineIsLost(engine)
+    // Another engine may try what is held.
+    if !fleet.isAnyEstablished { failHeldPlays(unavailable) }
+    for session in sessions(of: engine) {
       let wasAtRest = session.isAtRest
       store.packets.completeMessages(of: session)
       run(session) { $0.loseEngine($1) }
@@ -33,25 +37,33 @@ extension DataPlane: EngineLinkDelegate {
       state.save(session)
       store.removeIfUnused(session)
     }
-    announceEngine()
-    endBursts()
-    failPending(unavailable)
+    announceEngines()
+    endBursts(of: engine)
+    failPending(unavailable, engine)
   }
 
-  func engineReported(_ event: EngineEvent) {
-    if takeBurst(event) { return }
-    let requester = event.requestID.flatMap { answers(event) ? pending.take($0) : nil }
+  private func sessions(of engine: RoutedEngine) -> [RoutedSession] {
+    store.sessions.values.filter { $0.engine == engine.number }
+  }
+
+  func engineReported(_ event: EngineEvent, _ engine: RoutedEngine) {
+    if takeBurst(event, engine) { return }
+    let requester = event.requestID.flatMap { answers(event) ? engine.pending.take($0) : nil }
     guard let id = event.sessionID else {
       requester?.answer(.event(event))
       if requester == nil { logger.warning("the engine says: \(event.body.name) \(describe(event))") }
       return
     }
-    if case .status(let snapshot) = event.body, event.requestID == nil, isListing(id) {
-      return adopt(snapshot)
+    if case .status(let snapshot) = event.body, event.requestID == nil, isListing(id, engine) {
+      return adopt(snapshot, engine)
     }
     // An error says nothing about what the session plays.
-    if case .error = event.body {} else { unconfirmed.remove(id) }
-    let session = store.known(id)
+    if case .error = event.body {} else { engine.unconfirmed.remove(id) }
+    take(event, requester, store.known(id))
+  }
+
+  /// Takes what is said of a session: by the engine that plays it, or by its own playback where that is gone.
+  func take(_ event: EngineEvent, _ requester: Requester?, _ session: RoutedSession) {
     store.packets.completeMessages(of: session)
     let isForAll = concernsAll(event, session, requester)
     session.place(event.body)
@@ -73,17 +85,10 @@ extension DataPlane: EngineLinkDelegate {
 
   /// First on a WebSocket.
   func greet(_ listener: WebSocketListener, _ session: RoutedSession) {
-    listener.outlet.sendText(.session(session, engine: link.status))
+    listener.outlet.sendText(.session(session, engine: fleet.status))
     askForChapters(of: session)
     station.greet(listener, session)
     station.joined(session)
-  }
-
-  private var unavailable: ErrorReport {
-    ErrorReport(
-      .engineUnavailable, link.status.message ?? "the connection to the engine was lost",
-      hint: "the Router keeps trying",
-      stage: .command)
   }
 
   /// `extracting` is an intermediate event, not the answer.
@@ -95,8 +100,11 @@ extension DataPlane: EngineLinkDelegate {
     if case .error(let report) = event.body { report.description } else { "" }
   }
 
-  private func announceEngine() {
-    let frame = WebSocketFrames.text(JSON.encode(EngineStatusMessage(engine: link.status)))
+  private func announceEngines() {
+    let status = fleet.status
+    guard status != announcedStatus else { return }
+    announcedStatus = status
+    let frame = WebSocketFrames.text(JSON.encode(EngineStatusMessage(engine: status)))
     for session in store.sessions.values { session.broadcast(frame) }
   }
 
@@ -131,13 +139,13 @@ extension DataPlane: EngineLinkDelegate {
   // MARK: After an engine's restart
 
   /// Whether a `status` nobody asked for is the continuation of `hello`.
-  private func isListing(_ id: SessionID) -> Bool {
-    unconfirmed.contains(id) || store.sessions[id].map { $0.state == .idle } ?? true
+  private func isListing(_ id: SessionID, _ engine: RoutedEngine) -> Bool {
+    engine.unconfirmed.contains(id) || store.sessions[id].map { $0.state == .idle } ?? true
   }
 
-  private func adopt(_ snapshot: SessionSnapshot) {
+  private func adopt(_ snapshot: SessionSnapshot, _ engine: RoutedEngine) {
     guard snapshot.state != .idle else { return }
-    unconfirmed.remove(snapshot.sessionID)
+    engine.unconfirmed.remove(snapshot.sessionID)
     let session = store.known(snapshot.sessionID)
     session.usedAt = .now()
     session.place(snapshot)
@@ -147,17 +155,17 @@ extension DataPlane: EngineLinkDelegate {
     state.save(session)
     run(session) { $0.prepareNextIfNeeded(&$1) }
     guard session.listenerCount > 0 else { return }
-    session.broadcast(.session(session, engine: link.status))
+    session.broadcast(.session(session, engine: fleet.status))
     askForChapters(of: session)
   }
 
   /// What this engine has not named, it does not play. It counts as known from here on: until then, what the one
   /// before it played is only lost.
-  private func resumeUnconfirmed(engineStartedAtMilliseconds started: Int) {
-    let isSameEngine = started == engineStartedAtMilliseconds
-    engineStartedAtMilliseconds = started
-    let lost = unconfirmed
-    unconfirmed = []
+  private func resumeUnconfirmed(of engine: RoutedEngine, startedAtMilliseconds started: Int) {
+    let isSameEngine = started == engine.startedAtMilliseconds
+    engine.startedAtMilliseconds = started
+    let lost = engine.unconfirmed
+    engine.unconfirmed = []
     state.saveEngine(startedAtMilliseconds: started) {
       for id in lost {
         guard let session = store.sessions[id] else { continue }

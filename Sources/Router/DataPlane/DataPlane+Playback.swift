@@ -20,7 +20,7 @@ extension DataPlane {
   ) throws(Failure) -> [Playback.Action] {
     var context = Playback.Context(
       positionMilliseconds: session.countedMilliseconds, nowMilliseconds: Self.nowMilliseconds,
-      isEngineConnected: link.isEstablished, crashes: crashes, tags: tags)
+      isEngineConnected: fleet.isAnyEstablished, crashes: crashes, tags: tags)
     try step(&session.playback, &context)
     tags = context.tags
     return session.playback.takeActions()
@@ -50,7 +50,9 @@ extension DataPlane {
     case .announceQueue(let view): announce(EncodedQueue(view), of: session)
     case .saveThenAnnounceQueue(let view):
       state.save(session) { [self] in announce(EncodedQueue(view), of: session) }
-    case .report(let event): engineReported(event)
+    case .report(let event):
+      fleet.engines[session.engine]?.unconfirmed.remove(session.id)
+      take(event, nil, session)
     case .hold(let play, let requesterID): hold(play, session, for: requesterID)
     case .releaseHeld: release(session.id)
     case .playBegan(let tag): noteBegun(tag)
@@ -109,7 +111,7 @@ extension DataPlane {
       let take = { [weak self] (event: EngineEvent) in
         requester.answer(.event(event))
         // An engine that is away has not refused it: its return says what has become of it.
-        guard case .error = event.body, self?.link.isEstablished == true else { return }
+        guard case .error = event.body, self?.fleet.isAnyEstablished == true else { return }
         self?.run(session) { $0.prepareAnswered(tag: request.tag, isError: true, &$1) }
       }
       return .routerStep(take, onBehalfOf: requester.webSocket, client: requester.client)
@@ -124,18 +126,28 @@ extension DataPlane {
   /// - Returns: that ID.
   @discardableResult
   func send(_ action: EngineCommand.Action, for requester: Requester) throws(RequestError) -> String {
-    guard let id = pending.add(requester, now: .now()) else {
+    let engine = try engine(for: action)
+    guard let id = engine.pending.add(requester, now: .now()) else {
       throw RequestError(
         .engineUnavailable, "\(RouterLimits.maximumPendingRequests) commands wait for the engine",
         hint: "try again")
     }
     do {
-      try link.send(EngineCommand(requestID: id, client: requester.client.wireName, action: action))
+      try engine.link.send(EngineCommand(requestID: id, client: requester.client.wireName, action: action))
     } catch {
-      _ = pending.take(id)
+      _ = engine.pending.take(id)
       throw error
     }
     return id
+  }
+
+  private func engine(for action: EngineCommand.Action) throws(RequestError) -> RoutedEngine {
+    switch action {
+    case .session(let id, _), .burst(let id, _):
+      guard let session = store.sessions[id] else { return try fleet.anyEngine() }
+      return try fleet.engine(of: session)
+    case .media, .artwork, .resolve, .render: return try fleet.anyEngine()
+    }
   }
 
   private func startRetryTimer(_ session: RoutedSession) {

@@ -3,7 +3,7 @@ import NIOCore
 import ServiceSupport
 import WireProtocol
 
-/// The Router's one loop and everything confined to it: the engine's link, the sessions, the WebSockets,
+/// The Router's one loop and everything confined to it: the engines' links, the sessions, the WebSockets,
 /// and the commands that wait. No lock and no hop between a packet and its listeners
 /// (`docs/decisions/0003-router-data-plane-on-one-loop.md`).
 final class DataPlane {
@@ -13,9 +13,6 @@ final class DataPlane {
   let store: SessionStore
   /// What is kept on disk.
   let state: StateWriter
-  var pending: PendingRequests<Requester>
-  /// What was asked for those who join.
-  var bursts: PendingRequests<BurstWait>
   let budgets: ClientBudgets
   let connectionSlots: ConnectionSlots
   var lookUps = ClientLookUps()
@@ -28,24 +25,18 @@ final class DataPlane {
   var requesterCount = 0
   /// The answers to commands with an idempotency key.
   var idempotency = IdempotencyStore<Requester>()
-  /// When the engine that was connected last had started: another value is another engine.
-  var engineStartedAtMilliseconds: Int?
   /// The addresses that may have crashed the engine.
   var crashes = CrashTracker()
   /// Plays of suspect addresses, until it is their turn to be tried.
   var heldPlays: [SessionID: HeldPlay] = [:]
-  /// Sessions that play as far as we know, and that this engine has not named yet.
-  var unconfirmed: Set<SessionID> = []
-  private(set) lazy var link = EngineLink(
-    path: enginePath, socketBufferByteCount: socketBufferByteCount, eventLoop: eventLoop, store: store,
-    delegate: self, logger: logger)
+  let fleet = Fleet()
+  /// What listeners were told last of the engines.
+  var announcedStatus: EngineStatus?
 
   /// Ends what others do on this loop.
   var onStop: () -> Void = {}
   private(set) lazy var station = Station(plane: self)
 
-  private let enginePath: String
-  private let socketBufferByteCount: Int
   private var oggListeners: [ObjectIdentifier: OggConnection] = [:]
   private var isTickingForOgg = false
   private var isStopped = false
@@ -69,8 +60,6 @@ final class DataPlane {
     enginePath: String, socketBufferByteCount: Int, stateStore: StateStore, saved: SavedState,
     clientLimits: Int, eventLoop: any EventLoop, logger: Logger
   ) {
-    self.enginePath = enginePath
-    self.socketBufferByteCount = socketBufferByteCount
     self.eventLoop = eventLoop
     self.logger = logger
     statistics = RouterStatistics()
@@ -81,10 +70,7 @@ final class DataPlane {
     state = StateWriter(
       store: stateStore, clock: saved.clock, eventLoop: eventLoop, logger: logger)
     let prefix = "r\(String(UInt64.random(in: .min ... .max), radix: 36))"
-    pending = PendingRequests(prefix: prefix)
-    bursts = PendingRequests(prefix: "\(prefix)b")
     tags = PlayTags(prefix: prefix)
-    engineStartedAtMilliseconds = saved.engineStartedAtMilliseconds
     crashes.restore(saved.crashes, now: Self.nowMilliseconds, unixMilliseconds: Self.unixMilliseconds)
     for answer in saved.answers { idempotency.restore(answer) }
     for record in saved.sessions { store.restore(record) }
@@ -96,10 +82,16 @@ final class DataPlane {
     store.isUnconfirmed = { [state] id in state.holds(id) }
     state.onFailure = { [unowned self] undos in repeatWhatHappened(after: undos) }
     state.onWritten = { [store] sessions in for session in sessions { store.removeIfUnused(session) } }
+    let socket = UnixEngineTransport(
+      path: enginePath, socketBufferByteCount: socketBufferByteCount, eventLoop: eventLoop)
+    fleet.add(
+      RoutedEngine(
+        .local, transport: socket, plane: self, prefix: prefix,
+        startedAtMilliseconds: saved.engineStartedAtMilliseconds))
   }
 
   func start() {
-    link.start()
+    for engine in fleet.engines.values { engine.link.start() }
     runHousekeeping()
     checkpoint()
   }
@@ -120,8 +112,10 @@ final class DataPlane {
     crashes.engineStopped()
     noteCrashes()
     state.savePositions(of: store.sessions.values)
-    link.stop()
-    failPending(ErrorReport(.engineUnavailable, ClosingMessage.reason, stage: .command))
+    for engine in fleet.engines.values {
+      engine.link.stop()
+      failPending(ErrorReport(.engineUnavailable, ClosingMessage.reason, stage: .command), engine)
+    }
     for connection in oggListeners.values {
       connection.listener.end()
       // One that does not read would have the others wait.
@@ -212,7 +206,7 @@ final class DataPlane {
         connection.channel.close(promise: nil)
       }
       idempotency.forgetExpired(nowMilliseconds: runningMilliseconds)
-      expirePending(now: now)
+      for engine in fleet.engines.values { expirePending(of: engine, now: now) }
       refuseOverdueLookUps(now: now)
       budgets.forgetIdle()
       watchTrials()
@@ -231,10 +225,10 @@ final class DataPlane {
     }
   }
 
-  private func expirePending(now: NIODeadline) {
+  private func expirePending(of engine: RoutedEngine, now: NIODeadline) {
     // Nobody waits for them so long.
-    _ = bursts.takeExpired(now: now)
-    for (id, requester) in pending.takeExpired(now: now) {
+    _ = engine.bursts.takeExpired(now: now)
+    for (id, requester) in engine.pending.takeExpired(now: now) {
       for session in store.sessions.values {
         run(session) { $0.playExpired(requestID: id, &$1) }
       }
@@ -264,8 +258,8 @@ final class DataPlane {
     logger.info("slow listeners have lost \(dropped) audio frames of their own in the last second")
   }
 
-  /// Answers everyone who waits for the engine.
-  func failPending(_ report: ErrorReport) {
-    for (_, requester) in pending.takeAll() { requester.refuse(report, sessionID: nil) }
+  /// Answers everyone who waits for an engine.
+  func failPending(_ report: ErrorReport, _ engine: RoutedEngine) {
+    for (_, requester) in engine.pending.takeAll() { requester.refuse(report, sessionID: nil) }
   }
 }

@@ -98,7 +98,9 @@ private final class SessionMonitor: EngineLinkDelegate {
       sessionID: sessionID, grant: .everything, eventLoop: eventLoop, statistics: statistics)
     makeLink = { monitor in
       EngineLink(
-        path: configuration.engineSocket, socketBufferByteCount: configuration.socketBufferBytes,
+        transport: UnixEngineTransport(
+          path: configuration.engineSocket, socketBufferByteCount: configuration.socketBufferBytes,
+          eventLoop: eventLoop),
         eventLoop: eventLoop, store: store, delegate: monitor, logger: logger)
     }
   }

@@ -1,7 +1,5 @@
 import Logging
 import NIOCore
-import NIOPosix
-import ServiceSupport
 import WireProtocol
 
 #if canImport(FoundationEssentials)
@@ -17,23 +15,25 @@ protocol EngineLinkDelegate: AnyObject {
   func engineReported(_ event: EngineEvent)
 }
 
-/// The connection to the engine: made, greeted, kept, and made again. Confined to the loop.
+/// The link to one engine: made, greeted, kept, and made again, over whatever transport. Confined to the loop.
 final class EngineLink {
   private enum State {
     case idle
     case connecting
     /// Connected, and hello has not come yet.
-    case greeting(any Channel)
-    case established(any Channel)
+    case greeting(any EngineConnection)
+    case established(any EngineConnection)
     case stopped
   }
 
-  private let path: String
-  private let socketBufferByteCount: Int
+  let engine: EngineNumber
+  let packets: PacketPath
+  /// What the engine gives those who join, out of its stream.
+  let burst = BurstCollector()
+  private let transport: any EngineTransport
   private let eventLoop: any EventLoop
   private let logger: Logger
   private let statistics: RouterStatistics
-  private let store: SessionStore
   private unowned let delegate: any EngineLinkDelegate
   private var state = State.idle
   /// What the engine has said before it closes.
@@ -42,13 +42,13 @@ final class EngineLink {
   private(set) var status = EngineStatus.away("no engine has been connected yet")
 
   init(
-    path: String, socketBufferByteCount: Int, eventLoop: any EventLoop, store: SessionStore,
-    delegate: any EngineLinkDelegate, logger: Logger
+    _ engine: EngineNumber = .local, transport: any EngineTransport, eventLoop: any EventLoop,
+    store: SessionStore, delegate: any EngineLinkDelegate, logger: Logger
   ) {
-    self.path = path
-    self.socketBufferByteCount = socketBufferByteCount
+    self.engine = engine
+    self.transport = transport
     self.eventLoop = eventLoop
-    self.store = store
+    packets = store.packets
     self.delegate = delegate
     self.logger = logger
     statistics = store.statistics
@@ -70,27 +70,27 @@ final class EngineLink {
   }
 
   func stop() {
-    let channel = self.channel
+    let connection = self.connection
     state = .stopped
-    channel?.close(promise: nil)
+    connection?.close()
   }
 
   /// Writes one command.
   func send(_ command: EngineCommand) throws(RequestError) {
-    guard case .established(let channel) = state else {
+    guard case .established(let connection) = state else {
       throw RequestError(
         .engineUnavailable, status.message ?? "no engine is connected",
         hint: "the Router keeps trying; GET /ready says when it is back")
     }
-    guard channel.isWritable else {
+    guard connection.isWritable else {
       throw RequestError(.engineUnavailable, "the engine does not read its commands", hint: "try again")
     }
-    channel.writeAndFlush(ByteBuffer(bytes: command.encodedLine()), promise: nil)
+    connection.write(ByteBuffer(bytes: command.encodedLine()))
   }
 
-  private var channel: (any Channel)? {
+  private var connection: (any EngineConnection)? {
     switch state {
-    case .greeting(let channel), .established(let channel): channel
+    case .greeting(let connection), .established(let connection): connection
     case .idle, .connecting, .stopped: nil
     }
   }
@@ -104,40 +104,25 @@ final class EngineLink {
   private func connect() {
     guard case .idle = state else { return }
     state = .connecting
-    let link = NIOLoopBound(self, eventLoop: eventLoop)
-    ClientBootstrap(group: eventLoop)
-      .channelOption(
-        .writeBufferWaterMark,
-        value: .init(
-          low: RouterLimits.engineOutboundByteCount / 2, high: RouterLimits.engineOutboundByteCount)
-      )
-      .channelOption(.socketOption(.so_sndbuf), value: SocketOptionValue(socketBufferByteCount))
-      .channelOption(.socketOption(.so_rcvbuf), value: SocketOptionValue(socketBufferByteCount))
-      .channelInitializer { channel in
-        channel.eventLoop.makeCompletedFuture {
-          let handler = EngineLinkHandler(link: link.value, packets: link.value.store.packets)
-          try channel.pipeline.syncOperations.addHandler(handler)
-          link.value.opened(channel)
-        }
-      }
-      .connect(unixDomainSocketPath: path)
-      .assumeIsolated()
-      .whenFailure { [weak self] error in
-        guard let self else { return }
-        wentAway(
-          "cannot reach the engine at \(path): \(Self.describe(error))", retryMilliseconds: nil)
-      }
+    transport.connect(self)
   }
 
-  private func opened(_ channel: any Channel) {
-    guard case .connecting = state else { return }
-    state = .greeting(channel)
+  // MARK: What the transport says
+
+  /// There is a connection. What comes on it goes to an `EngineStream`.
+  func opened(_ connection: any EngineConnection) {
+    guard case .connecting = state else { return connection.close() }
+    state = .greeting(connection)
     closeReason = nil
     eventLoop.assumeIsolated().scheduleTask(in: .seconds(RouterLimits.helloSeconds)) { [weak self] in
-      guard let self, case .greeting(let waiting) = state, waiting === channel else { return }
-      let waited = RouterLimits.helloSeconds
-      failed("the engine at \(path) accepted and said no hello for \(waited) s", on: channel)
+      guard let self, case .greeting(let waiting) = state, waiting === connection else { return }
+      failed("\(transport.place) accepted and said no hello for \(RouterLimits.helloSeconds) s", on: connection)
     }
+  }
+
+  func failedToConnect(_ reason: String) {
+    guard case .connecting = state else { return }
+    wentAway(reason, retryMilliseconds: nil)
   }
 
   /// Takes one event.
@@ -145,7 +130,7 @@ final class EngineLink {
   /// - Returns: what is wrong with it, where the connection cannot be kept.
   func received(event json: ArraySlice<UInt8>) -> String? {
     statistics.eventsReceived += 1
-    if case .greeting(let channel) = state { return greeted(json, channel) }
+    if case .greeting(let connection) = state { return greeted(json, connection) }
     do {
       let event = try EngineEvent.decode(json)
       if case .error(let report) = event.body, event.sessionID == nil, report.code == .engineUnavailable {
@@ -160,7 +145,7 @@ final class EngineLink {
     return nil
   }
 
-  private func greeted(_ json: ArraySlice<UInt8>, _ channel: any Channel) -> String? {
+  private func greeted(_ json: ArraySlice<UInt8>, _ connection: any EngineConnection) -> String? {
     guard let greeting = try? JSONDecoder().decode(HelloGreeting.self, from: Data(json)),
       greeting.type == "hello"
     else { return "the first event is not hello: \(Self.beginning(of: json))" }
@@ -168,13 +153,13 @@ final class EngineLink {
       protocolVersion: greeting.protocolVersion, engineVersion: greeting.engineVersion)
     {
       wentAway(mismatch, retryMilliseconds: RouterLimits.incompatibleRetryMilliseconds)
-      channel.close(promise: nil)
+      connection.close()
       return nil
     }
     guard let event = try? EngineEvent.decode(json), case .hello(let hello) = event.body else {
       return "hello cannot be read: \(Self.beginning(of: json))"
     }
-    state = .established(channel)
+    state = .established(connection)
     backoff.reset()
     statistics.engineConnections += 1
     givesBursts = hello.capabilities?.contains(Hello.burst) == true
@@ -185,17 +170,17 @@ final class EngineLink {
   }
 
   /// The connection is gone.
-  func closed(_ reason: String, on channel: any Channel) {
+  func closed(_ reason: String, on connection: any EngineConnection) {
     // What an earlier connection still says is no news of this one.
-    guard self.channel === channel else { return }
+    guard self.connection === connection else { return }
     wentAway(closeReason ?? reason, retryMilliseconds: nil)
-    channel.close(promise: nil)
+    connection.close()
   }
 
   /// The stream is not the protocol.
-  func failed(_ reason: String, on channel: any Channel) {
+  func failed(_ reason: String, on connection: any EngineConnection) {
     statistics.protocolErrors += 1
-    closed("protocol error: \(reason)", on: channel)
+    closed("protocol error: \(reason)", on: connection)
   }
 
   private func wentAway(_ reason: String, retryMilliseconds: Int64?) {
@@ -216,10 +201,5 @@ final class EngineLink {
   /// As much of an event as a log line can bear.
   private static func beginning(of json: ArraySlice<UInt8>) -> String {
     String(decoding: json.prefix(200), as: UTF8.self)
-  }
-
-  private static func describe(_ error: any Error) -> String {
-    guard let error = error as? IOError else { return "\(error)" }
-    return errorText(error.errnoCode)
   }
 }

@@ -10,6 +10,8 @@ struct PacketRoute {
   var timed = ListenerPorts()
   var groupCount = 0
   var playerCount = 0
+  /// Who plays it, or played it last.
+  var engine: EngineNumber
   /// The owner of this memory.
   unowned(unsafe) let session: RoutedSession
 }
@@ -32,16 +34,6 @@ final class PacketPath {
   private var routes: [SessionID: UnsafeMutablePointer<PacketRoute>] = [:]
   /// Empty between two packets; kept for its memory.
   private var slow: [Slow] = []
-  /// What is collected of a burst.
-  private struct IncomingBurst {
-    var sessionID: SessionID
-    var packetsLeft: Int
-    var place: PacketCounter.Place
-    var sound = SoundBurst()
-    var end: (SoundBurst?) -> Void
-  }
-
-  private var incoming: IncomingBurst?
   /// When the packets that are being routed came.
   private var nowNanoseconds: UInt64 = 0
 
@@ -56,22 +48,14 @@ final class PacketPath {
   /// Packets have come: one look at the clock for all of them.
   func begin() { nowNanoseconds = MonotonicClock.nowNanoseconds }
 
-  /// Takes a packet of the engine's stream.
-  ///
-  /// - Parameter packet: header and audio, to be overwritten.
-  /// - Returns: false where it is not what a burst has said that comes.
-  func take(_ id: SessionID, _ packet: UnsafeMutableRawBufferPointer) -> Bool {
-    guard incoming == nil else { return addToBurst(id, packet) }
-    route(id, packet)
-    return true
-  }
-
   /// Gives a packet to its session's listeners.
   ///
-  /// - Parameter packet: header and audio. Each frame is built where the packet's header was, which has been read.
-  private func route(_ id: SessionID, _ packet: UnsafeMutableRawBufferPointer) {
+  /// - Parameters:
+  ///   - packet: header and audio. Each frame is built where the packet's header was, which has been read.
+  ///   - engine: who has sent it. What another engine sends than the one that plays the session is heard by nobody.
+  func route(_ id: SessionID, _ packet: UnsafeMutableRawBufferPointer, from engine: EngineNumber) {
     statistics.packetsReceived += 1
-    guard let route = routes[id] else {
+    guard let route = routes[id], route.pointee.engine == engine else {
       statistics.stalePackets += 1
       return
     }
@@ -163,50 +147,5 @@ final class PacketPath {
     }
     listeners.removeAll(keepingCapacity: true)
     slow = listeners
-  }
-
-  // MARK: Bursts
-
-  var isCollectingBurst: Bool { incoming != nil }
-
-  /// Collects the next packets, which are a session's last ones again.
-  ///
-  /// - Parameters:
-  ///   - first: place and time of the first of them.
-  ///   - end: called when all are there, before the session's next packet; with nil where they do not come.
-  func collectBurst(
-    of id: SessionID, from first: EngineEvent.Anchor, count: Int, _ end: @escaping (SoundBurst?) -> Void
-  ) {
-    guard count > 0 else { return end(nil) }
-    // A session that is not known has nobody who waits.
-    var sequence = routes[id]?.pointee.counter.next.sequence ?? 0
-    sequence &-= UInt32(truncatingIfNeeded: count)
-    let place = PacketCounter.Place(
-      sequence: sequence, dueNanoseconds: first.dueNanoseconds,
-      positionMilliseconds: UInt32(clamping: first.positionMilliseconds))
-    incoming = IncomingBurst(sessionID: id, packetsLeft: count, place: place, end: end)
-  }
-
-  /// What was collected is of an engine that has gone.
-  func dropBurst() {
-    let burst = incoming
-    incoming = nil
-    burst?.end(nil)
-  }
-
-  private func addToBurst(_ id: SessionID, _ packet: UnsafeMutableRawBufferPointer) -> Bool {
-    guard var burst = incoming, burst.sessionID == id else { return false }
-    // One holder, so that its bytes are not copied.
-    incoming = nil
-    var counter = PacketCounter(at: burst.place)
-    burst.sound.append(counter.take(), packet[WireLimits.packetHeaderByteCount...])
-    burst.place = counter.next
-    burst.packetsLeft -= 1
-    if burst.packetsLeft > 0 {
-      incoming = burst
-    } else {
-      burst.end(burst.sound)
-    }
-    return true
   }
 }

@@ -21,6 +21,11 @@ final class RoutedSession {
   private var keptEncodedQueue: EncodedQueue?
   /// What waits for the queue to be read, in order; nil where nobody reads it.
   var deferred: [DeferredStep]?
+  /// Who plays it, or is to: an engine that is out of reach keeps it until it is known to be gone.
+  var engine: EngineNumber {
+    get { route.pointee.engine }
+    set { route.pointee.engine = newValue }
+  }
   /// When its queue was needed last.
   var usedAt = NIODeadline.now()
   /// Who has made it, and whom its queue is accounted to.
@@ -48,13 +53,17 @@ final class RoutedSession {
   private var oggListeners: [OggListener] = []
   private(set) var webSockets: [ObjectIdentifier: WebSocketListener] = [:]
 
-  init(id: SessionID, creator: ClientID = .router, accounts: SessionAccounts = SessionAccounts()) {
+  /// - Parameter engine: who plays it before any other does.
+  init(
+    id: SessionID, creator: ClientID = .router, accounts: SessionAccounts = SessionAccounts(),
+    engine: EngineNumber = .none
+  ) {
     self.id = id
     self.creator = creator
     self.accounts = accounts
     playback = Playback(id: id)
     route = .allocate(capacity: 1)
-    route.initialize(to: PacketRoute(session: self))
+    route.initialize(to: PacketRoute(engine: engine, session: self))
   }
 
   deinit {
@@ -98,6 +107,9 @@ final class RoutedSession {
 
   /// The position of the next packet while the session streams.
   var countedMilliseconds: Int { Int(route.pointee.counter.next.positionMilliseconds) }
+
+  /// The number of the next packet.
+  var nextSequence: UInt32 { route.pointee.counter.next.sequence }
 
   // MARK: Packets
 

@@ -13,8 +13,13 @@ final class SessionStore {
   let statistics: RouterStatistics
   let packets: PacketPath
 
-  init(statistics: RouterStatistics) {
+  /// Who plays a session before it is placed.
+  let firstEngine: EngineNumber
+
+  /// - Parameter firstEngine: the one engine there is; `none` where sessions are placed.
+  init(statistics: RouterStatistics, firstEngine: EngineNumber = .local) {
     self.statistics = statistics
+    self.firstEngine = firstEngine
     packets = PacketPath(statistics: statistics)
   }
 
@@ -64,7 +69,7 @@ final class SessionStore {
 
   @discardableResult
   private func make(_ id: SessionID, creator: ClientID) -> RoutedSession {
-    let session = RoutedSession(id: id, creator: creator, accounts: accounts)
+    let session = RoutedSession(id: id, creator: creator, accounts: accounts, engine: firstEngine)
     sessions[id] = session
     packets.add(session)
     accounts.open(session)

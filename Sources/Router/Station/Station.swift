@@ -90,7 +90,7 @@ final class Station {
   /// The bed that is to begin now.
   private func wantedBed(_ session: RoutedSession) -> Score? {
     guard let state = states[session.id], !state.isStoppedByUser, !state.isBedRequested,
-      state.bedNotBefore <= .now(), session.isAtRest, plane.link.isEstablished
+      state.bedNotBefore <= .now(), session.isAtRest, plane.fleet.isAnyEstablished
     else { return nil }
     return bed(session.id)
   }
