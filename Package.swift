@@ -43,7 +43,7 @@ let package = Package(
     .target(
       name: "ServiceSupport",
       dependencies: [
-        "WireProtocol",
+        "NATS", "WireProtocol",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Configuration", package: "swift-configuration"),
         .product(name: "Logging", package: "swift-log"),
@@ -67,6 +67,18 @@ let package = Package(
       name: "OggOpus",
       dependencies: ["COgg", "WireProtocol", .product(name: "NIOCore", package: "swift-nio")],
       exclude: ["CLibraries"], swiftSettings: strict),
+
+    // A client of NATS, for more than one machine.
+    .target(
+      name: "NATS",
+      dependencies: [
+        .product(name: "Crypto", package: "swift-crypto"),
+        .product(name: "Logging", package: "swift-log"),
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "NIOSSL", package: "swift-nio-ssl"),
+      ],
+      swiftSettings: strict),
 
     // C libraries, each seen by one wrapper file only.
     .systemLibrary(
@@ -95,7 +107,8 @@ let package = Package(
     .target(
       name: "AudioEngineCore",
       dependencies: [
-        "WireProtocol", "ServiceSupport", "HTTPLimits", "OggOpus", "CFFmpeg", "COpus", "CLinux", "CSeccomp",
+        "WireProtocol", "NATS", "ServiceSupport", "HTTPLimits", "OggOpus", "CFFmpeg", "COpus", "CLinux",
+        "CSeccomp",
         "CZlib",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "AsyncHTTPClient", package: "async-http-client"),
@@ -126,7 +139,7 @@ let package = Package(
     .target(
       name: "RouterCore",
       dependencies: [
-        "WireProtocol", "ServiceSupport", "HTTPLimits", "OggOpus", "CLinux",
+        "WireProtocol", "NATS", "ServiceSupport", "HTTPLimits", "OggOpus", "CLinux",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "AsyncHTTPClient", package: "async-http-client"),
         .product(name: "Collections", package: "swift-collections"),

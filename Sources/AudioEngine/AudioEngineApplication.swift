@@ -14,8 +14,8 @@ import WireProtocol
 /// Puts the engine together and runs it: a play command arrives in `Control`, its source is opened in
 /// `Production`, a producer fills a timeline, the pacer reads it, a packet goes out through `Transport`.
 package struct AudioEngineApplication: Sendable {
-  private let configuration: AudioEngineConfiguration
-  private let logger: Logger
+  let configuration: AudioEngineConfiguration
+  let logger: Logger
   /// One for each core of a small machine: workers holding a permit are no more.
   private static let heapArenaCount: Int32 = 2
   /// Connections to the HTTP API, which is for a handful of operators' programs.
@@ -71,13 +71,11 @@ package struct AudioEngineApplication: Sendable {
       idleTimeoutSeconds: configuration.idleTimeoutSeconds,
       acquireTimeline: handler.acquireTimeline)
     let requestErrors = RequestErrorLog(logger: logger)
-    let server = try PacketServer(
-      path: configuration.socketPath, group: configuration.socketGroup,
-      bufferByteCount: configuration.socketBufferByteCount, pacer: pacer, handler: handler,
-      requestErrors: requestErrors, logger: logger)
-    try server.start()
-    defer { server.stop() }
-    logger.info("routers connect to \(configuration.socketPath)")
+    let server = PacketServer(
+      group: configuration.socketGroup, bufferByteCount: configuration.socketBufferByteCount, pacer: pacer,
+      handler: handler, requestErrors: requestErrors, logger: logger)
+    let endpoint = try await makeEndpoint(server, pacer, handler, admission)
+    defer { endpoint.stop() }
     let connections = ConnectionCounter(
       maximumCount: Self.maximumConnections, maximumCountPerAddress: Self.maximumConnectionsPerAddress)
     let readiness = EngineReadiness(pacer: pacer) { await extractor.statistics().problem }
@@ -91,7 +89,7 @@ package struct AudioEngineApplication: Sendable {
     try await serveHTTP(
       EngineHTTPAPI(
         handler: handler, renders: renders, pacer: pacer, metrics: metrics, requestErrors: requestErrors,
-        requestGuard: RequestGuard(bindHost: configuration.httpHost)), connections)
+        requestGuard: RequestGuard(bindHost: configuration.httpHost)), connections, endpoint)
   }
 
   private func makeDiskCache(_ freshness: SourceFreshness) throws(ErrorReport) -> DiskCache? {
@@ -134,7 +132,9 @@ package struct AudioEngineApplication: Sendable {
     }
   }
 
-  private func serveHTTP(_ api: EngineHTTPAPI, _ connections: ConnectionCounter) async throws {
+  private func serveHTTP(
+    _ api: EngineHTTPAPI, _ connections: ConnectionCounter, _ endpoint: RouterEndpoint
+  ) async throws {
     let logger = logger
     let address = ListenAddress(host: configuration.httpHost, port: configuration.httpPort)
     let application = Application(
@@ -153,6 +153,7 @@ package struct AudioEngineApplication: Sendable {
     configuration.maximumGracefulShutdownDuration = .seconds(StopSignals.graceSeconds)
     let group = ServiceGroup(configuration: configuration)
     StopSignals.atFirst(logger: logger) {
+      endpoint.drain()
       await api.drain()
       await group.triggerGracefulShutdown()
     }

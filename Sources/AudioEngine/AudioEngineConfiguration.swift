@@ -1,4 +1,5 @@
 import Glibc
+import NATS
 import ServiceSupport
 import WireProtocol
 
@@ -10,6 +11,8 @@ package struct AudioEngineConfiguration: Sendable {
   package var socketPath = Self.defaultSocketPath
   /// The group whose processes may connect too; nil for the engine's own user alone.
   package var socketGroup: gid_t?
+  /// Where routers are met instead of at the socket; nil for the socket.
+  package var nats: NATSConfiguration?
   package var httpHost = "127.0.0.1"
   /// 0 for any free port.
   package var httpPort = 9090

@@ -15,8 +15,8 @@ package struct RouterApplication: Service {
     package let description: String
   }
 
-  private let configuration: RouterConfiguration
-  private let logger: Logger
+  let configuration: RouterConfiguration
+  let logger: Logger
   private let playgroundFolder: String
   private let openAPIFile: String
   private let onListening: @Sendable (Int) -> Void
@@ -61,9 +61,9 @@ package struct RouterApplication: Service {
     let state = try StateStore(directory: configuration.state)
     let saved = try state.load()
     let plane = try await DataPlaneHandle.make(
-      enginePath: configuration.engineSocket, socketBufferByteCount: configuration.socketBufferBytes,
-      stateStore: state, saved: saved, clientLimits: configuration.clientLimits,
-      eventLoop: loops.next(), logger: logger)
+      firstEngine: configuration.cluster.nats == nil ? .local : .none, stateStore: state, saved: saved,
+      clientLimits: configuration.clientLimits, eventLoop: loops.next(), logger: logger)
+    let engines = try await makeEngines(plane, saved)
     let requestGuard = RequestGuard(
       bindHost: configuration.listen.host, allowedOrigins: configuration.allowOrigin,
       allowedHosts: configuration.allowHost)
@@ -94,7 +94,7 @@ package struct RouterApplication: Service {
         address: .hostname(configuration.listen.host, port: configuration.listen.port), backlog: 1_024),
       onServerRunning: { channel in
         listening(on: channel.localAddress?.port ?? 0)
-        plane.eventLoop.execute { plane.onLoop.start() }
+        start(plane, engines)
       },
       eventLoopGroupProvider: .shared(loops), logger: frameworkLogger)
     let music = Task {
@@ -117,6 +117,7 @@ package struct RouterApplication: Service {
     await music.value
     // Before the loop ends, so that nothing is scheduled on it any more.
     try await plane { plane in plane.stop() }
+    try await engines? { engines in engines.stop() }
     try state.close()
     try outcome.get()
   }
@@ -207,8 +208,10 @@ package struct RouterApplication: Service {
   }
 
   private func listening(on port: Int) {
+    let engines =
+      configuration.cluster.nats == nil ? "engine at \(configuration.engineSocket)" : "engines at NATS"
     let address = ListenAddress(host: configuration.listen.host, port: port)
-    logger.info("listening on http://\(address)/, engine at \(configuration.engineSocket)")
+    logger.info("listening on http://\(address)/, \(engines)")
     ServiceManager.own.ready("listening on http://\(address)/")
     onListening(port)
   }

@@ -17,6 +17,8 @@ package struct RouterConfiguration: ParsableArguments, Sendable {
       valueName: "path"))
   package var engineSocket: String = EngineSocket.defaultPath
 
+  @OptionGroup(title: "Several engines") package var cluster: NATSOptions
+
   @Option(
     help: ArgumentHelp("Where to listen: ADDRESS:PORT or [IPv6]:PORT.", valueName: "address"))
   package var listen = ListenAddress(host: "127.0.0.1", port: 8_080)

@@ -11,6 +11,8 @@ package final class RouterStatistics {
   package var protocolErrors = 0
   /// Engine crashes: connections lost without an orderly stop.
   package var engineDeaths = 0
+  /// Sessions whose engine was gone, and that were to go on at another.
+  package var movedSessions = 0
   package var listenersAccepted = 0
   /// WebSocket messages and Ogg pages.
   package var messagesSent = 0

@@ -194,6 +194,21 @@ import Testing
     for song in songs where song != "song 7" { #expect(!desk.isRefused(song)) }
   }
 
+  @Test func `what another engine opens is not to blame`() {
+    var desk = Desk()
+    desk.ask("here")
+    desk.ask("there")
+    desk.play("plays there")
+    #expect(desk.tracker.engineDied(now: desk.now, ["here"]) == ["here"])
+    desk.wait(100)
+    // Suspects are tried alone, and the trial is of the engine that it takes place on.
+    #expect(desk.ask("here") == .send)
+    #expect(desk.tracker.engineDied(now: desk.now, ["there"]) == ["there"])
+    #expect(desk.ask("there") == .wait)
+    #expect(desk.tracker.engineDied(now: desk.now, ["here"]) == ["here"])
+    #expect(desk.isRefused("here") && !desk.isRefused("there") && !desk.isRefused("plays there"))
+  }
+
   @Test func `an engine that says goodbye has not died`() {
     var desk = Desk()
     for _ in 0..<5 {

@@ -5,13 +5,11 @@ import ServiceSupport
 import Synchronization
 import WireProtocol
 
-/// The Unix socket that routers connect to (docs/wire-protocol.md).
+/// Serves routers: reads their commands, and has the pacer write to them (docs/wire-protocol.md).
 package final class PacketServer: Sendable {
   private static let maximumConnections = 32
 
-  private let path: String
   private let group: gid_t?
-  private let acceptor: ConnectionAcceptor
   private let bufferByteCount: Int
   private let pacer: Pacer
   private let handler: CommandHandler
@@ -19,44 +17,27 @@ package final class PacketServer: Sendable {
   private let logger: Logger
   private let connectionCount = Atomic<Int>(0)
 
-  /// Makes the socket, mode 0600, in a folder made if need be.
-  ///
-  /// - Parameter group: whose processes may connect as well, the mode being 0660; nil for none.
-  /// - Throws: `internal`, naming the path and what to do, where another engine has it or it cannot be made.
+  /// - Parameter group: whose processes may connect as well as the engine's own user's; nil for none.
   package init(
-    path: String, group: gid_t?, bufferByteCount: Int, pacer: Pacer, handler: CommandHandler,
+    group: gid_t?, bufferByteCount: Int, pacer: Pacer, handler: CommandHandler,
     requestErrors: RequestErrorLog, logger: Logger
-  ) throws(ErrorReport) {
-    self.path = path
+  ) {
     self.group = group
     self.bufferByteCount = bufferByteCount
     self.pacer = pacer
     self.handler = handler
     self.requestErrors = requestErrors
     self.logger = logger
-    acceptor = ConnectionAcceptor(
-      descriptor: try ListeningSocket.make(path: path, group: group), logger: logger)
   }
 
-  /// Accepts routers on a thread of its own until `stop`.
-  package func start() throws(ErrorReport) {
-    try EngineThread.start(name: "accept") { [self] in
-      acceptor.run { admit($0) }
-    }
-  }
-
-  /// Takes no more routers and removes the socket's name.
-  package func stop() {
-    unlink(path)
-    acceptor.stop()
-  }
-
-  private func admit(_ accepted: Int32) {
+  /// Serves a router, from whose connected socket its commands are read on a thread of their own. Takes the descriptor
+  /// over.
+  package func admit(_ accepted: Int32) {
     let connection = RouterConnection(descriptor: accepted, bufferByteCount: bufferByteCount)
     let user = antiphon_peer_user(accepted)
     let isInGroup = group.map { antiphon_peer_is_in_group(accepted, $0) } ?? false
     guard user == Int64(geteuid()) || isInGroup else {
-      logger.warning("a peer of user \(user) was refused on \(path): this engine runs as \(geteuid())")
+      logger.warning("a peer of user \(user) was refused: this engine runs as \(geteuid())")
       return
     }
     guard connectionCount.add(1, ordering: .relaxed).newValue <= Self.maximumConnections else {

@@ -98,6 +98,8 @@ extension AudioEngineCommand {
     @Option(help: "Bytes of all files in --cache-dir, 1 or more.")
     var cacheDirBytes = Self.standard.cacheDirectoryByteCount
 
+    @OptionGroup(title: "Several engines") var cluster: NATSOptions
+
     @OptionGroup(title: "Sites that ask for more") var sites: SiteOptions
 
     @OptionGroup(title: "Quality and limits") var limits: LimitOptions
@@ -142,6 +144,7 @@ extension AudioEngineCommand {
       var configuration = AudioEngineConfiguration()
       configuration.socketPath = socket
       configuration.socketGroup = socketGroup.flatMap(AudioEngineConfiguration.group)
+      configuration.nats = try cluster.configuration(name: "antiphon-engine")
       configuration.httpHost = listen.host
       configuration.httpPort = listen.port
       configuration.mediaRootPath = mediaRoot

@@ -17,6 +17,11 @@ enum RouterMetrics {
       name("engine_connected"), "1 while an engine is connected",
       [([:], plane.fleet.status.connected ? 1 : 0)])
     text.gauge(
+      name("engines_connected"), "Engines that are connected", [([:], plane.fleet.establishedCount)])
+    text.counter(
+      name("sessions_moved_total"), "Sessions whose engine was gone, and that went on at another",
+      statistics.movedSessions)
+    text.gauge(
       name("sessions"), "Sessions by state",
       SessionSnapshot.State.allCases.map { (["state": $0.rawValue], counts[$0] ?? 0) })
     text.gauge(
@@ -33,7 +38,8 @@ enum RouterMetrics {
       name("state_writable"), "1 while queues can be written to disk",
       [([:], plane.state.problem == nil ? 1 : 0)])
     text.gauge(name("listeners"), "WebSockets and players", [([:], plane.store.listenerCount)])
-    text.gauge(name("pending_requests"), "Commands the engine has not answered", [([:], plane.fleet.pendingCount)])
+    text.gauge(
+      name("pending_requests"), "Commands the engine has not answered", [([:], plane.fleet.pendingCount)])
     text.gauge(
       name("listener_queue_bytes"), "Bytes that wait for listeners to take them",
       [([:], plane.store.waitingByteCount)])

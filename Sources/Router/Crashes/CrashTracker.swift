@@ -143,26 +143,29 @@ package struct CrashTracker: Sendable {
     if !suspicions.isEmpty { forget(now: now) }
   }
 
-  /// The engine stops in good order, or this Router does: nobody is to blame.
-  package mutating func engineStopped() {
+  /// An engine stops in good order, or this Router does: nobody is to blame.
+  ///
+  /// - Parameter tags: of the plays that are the engine's; nil for all.
+  package mutating func engineStopped(_ tags: Set<String>? = nil) {
     hasStopped = true
     unexplainedDeaths = 0
-    leaveEngine()
+    leaveEngine(tags)
   }
 
   /// The connection is gone. Whatever is said to have ended until it is known why has ended with it.
   package mutating func engineIsLost() { isLost = true }
 
   /// The connection alone was lost.
-  package mutating func engineIsSame() {
+  package mutating func engineIsSame(_ tags: Set<String>? = nil) {
     hasStopped = false
-    leaveEngine()
+    leaveEngine(tags)
   }
 
   /// Another engine is there.
   ///
+  /// - Parameter tags: of the plays that were the dead one's; nil for all.
   /// - Returns: who may be to blame for the end of the one before; nil where that has said goodbye.
-  package mutating func engineDied(now: Int) -> [String]? {
+  package mutating func engineDied(now: Int, _ tags: Set<String>? = nil) -> [String]? {
     guard !hasStopped else {
       hasStopped = false
       return nil
@@ -175,24 +178,24 @@ package struct CrashTracker: Sendable {
     }
     let isSoon = lastDeathMilliseconds.map { now - $0 <= CrashLimits.relapseMilliseconds } ?? false
     lastDeathMilliseconds = now
-    let blamed = blame(now: now)
+    let blamed = blame(now: now, tags)
     unexplainedDeaths = blamed.isEmpty ? (isSoon ? unexplainedDeaths + 1 : 1) : 0
     if unexplainedDeaths >= CrashLimits.unexplainedDeaths {
       // What has played well for an hour may have come to the place that kills: nobody is above suspicion.
-      for tag in plays.keys { plays[tag]?.isProven = false }
+      for tag in plays.keys where tags?.contains(tag) != false { plays[tag]?.isProven = false }
     }
-    leaveEngine()
+    leaveEngine(tags)
     return blamed
   }
 
   // MARK: Blame
 
-  private mutating func blame(now: Int) -> [String] {
-    let opened = addressesBeingOpened
+  private mutating func blame(now: Int, _ tags: Set<String>?) -> [String] {
+    let opened = addressesBeingOpened(tags)
     // Of those that a Router before this one was opening, at most one was a suspect, and so on trial.
-    if let tried = trial?.address ?? inherited.first(where: { suspicions[$0]?.isSuspect == true }) {
+    if let tried = trial(on: tags)?.address ?? inherited.first(where: { suspicions[$0]?.isSuspect == true }) {
       let others = opened.subtracting([tried])
-      let isSure = others.isEmpty && !lateAddresses.contains { $0 != tried && isOnProbation($0) }
+      let isSure = others.isEmpty && !lateAddresses(tags).contains { $0 != tried && isOnProbation($0) }
       suspect(tried, adding: isSure ? EngineCrashSuspicion.death : EngineCrashSuspicion.death / 2, now: now)
       for address in others { suspect(address, atLeast: EngineCrashSuspicion.death, now: now) }
       return [tried] + others
@@ -202,8 +205,8 @@ package struct CrashTracker: Sendable {
       return opened.sorted()
     }
     // Where one address alone plays, nothing tells its fault from the machine's, and nobody else is disturbed.
-    guard Set(plays.values.map(\.address)).count > 1 else { return [] }
-    let late = lateAddresses
+    guard Set(plays(on: tags).map(\.address)).count > 1 else { return [] }
+    let late = lateAddresses(tags)
     for address in late {
       suspect(
         address, adding: late.count == 1 ? EngineCrashSuspicion.death : EngineCrashSuspicion.death / 2,
@@ -214,17 +217,27 @@ package struct CrashTracker: Sendable {
   }
 
   /// Asked for and not begun. What another session plays since this engine's start can be opened.
-  private var addressesBeingOpened: Set<String> {
+  private func addressesBeingOpened(_ tags: Set<String>?) -> Set<String> {
     let begun = Set(plays.values.lazy.filter { $0.hasBegunHere }.map(\.address))
-    let opened = plays.values.lazy.filter { $0.isBeingOpened && !$0.hasEverBegun }.map(\.address)
+    let opened = plays(on: tags).lazy.filter { $0.isBeingOpened && !$0.hasEverBegun }.map(\.address)
     return Set(opened).union(inherited).subtracting(begun)
   }
 
   /// Begun of late, or opened again after a death.
-  private var lateAddresses: Set<String> {
-    let unproven = plays.values.lazy.filter { $0.hasEverBegun && !$0.isProven && $0.phase != .away }
+  private func lateAddresses(_ tags: Set<String>?) -> Set<String> {
+    let unproven = plays(on: tags).lazy.filter { $0.hasEverBegun && !$0.isProven && $0.phase != .away }
     let proven = plays.values.lazy.filter(\.isProven)
     return Set(unproven.map(\.address)).subtracting(proven.map(\.address))
+  }
+
+  private func plays(on tags: Set<String>?) -> [Play] {
+    plays.compactMap { tag, play in tags?.contains(tag) == false ? nil : play }
+  }
+
+  /// The trial, where it takes place among these plays.
+  private func trial(on tags: Set<String>?) -> Trial? {
+    guard let trial, tags != nil else { return self.trial }
+    return plays(on: tags).contains { $0.address == trial.address } ? trial : nil
   }
 
   private func isOnProbation(_ address: String) -> Bool {
@@ -292,12 +305,14 @@ package struct CrashTracker: Sendable {
 
   // MARK: Phases
 
-  private mutating func leaveEngine() {
+  private mutating func leaveEngine(_ tags: Set<String>?) {
     isLost = false
-    for tag in plays.keys { move(tag, to: .away) }
-    if let trial { changed.insert(trial.address) }
+    if let trial = trial(on: tags) {
+      changed.insert(trial.address)
+      self.trial = nil
+    }
+    for tag in tags ?? Set(plays.keys) { move(tag, to: .away) }
     changed.formUnion(inherited)
-    trial = nil
     inherited = []
   }
 

@@ -164,18 +164,25 @@ extension DataPlane {
   /// The connection is lost.
   func engineIsLost(_ engine: RoutedEngine) {
     retainLivePlays()
-    engine.link.hasSaidWhy ? crashes.engineStopped() : crashes.engineIsLost()
+    engine.link.hasSaidWhy ? crashes.engineStopped(playTags(on: engine)) : crashes.engineIsLost()
     noteCrashes()
   }
 
-  /// An engine is there.
-  func engineIsBack(isSame: Bool) {
+  /// The plays that are an engine's; nil where there is no other.
+  private func playTags(on engine: RoutedEngine) -> Set<String>? {
+    guard store.firstEngine == .none else { return nil }
+    return Set(sessions(of: engine).flatMap(\.playback.liveTags))
+  }
+
+  /// An engine is there again, or another instead of it.
+  func engineIsBack(isSame: Bool, _ engine: RoutedEngine) {
+    let tags = playTags(on: engine)
     guard !isSame else {
       // What it still opens it names.
-      crashes.engineIsSame()
+      crashes.engineIsSame(tags)
       return saveCrashes()
     }
-    guard let blamed = crashes.engineDied(now: Self.nowMilliseconds) else { return saveCrashes() }
+    guard let blamed = crashes.engineDied(now: Self.nowMilliseconds, tags) else { return saveCrashes() }
     statistics.engineDeaths += 1
     for address in blamed.prefix(CrashLimits.maximumLoggedAddresses) {
       if case .refuse = crashes.verdict(address, now: Self.nowMilliseconds) {

@@ -6,10 +6,11 @@ import WireProtocol
 extension DataPlane {
   func engineConnected(_ hello: Hello, _ engine: RoutedEngine) {
     let isSameEngine = hello.startedAtMilliseconds == engine.startedAtMilliseconds
-    if engine.startedAtMilliseconds != nil { engineIsBack(isSame: isSameEngine) }
+    if engine.startedAtMilliseconds != nil { engineIsBack(isSame: isSameEngine, engine) }
     engine.unconfirmed = Set(sessions(of: engine).filter { !$0.isAtRest }.map(\.id))
     announceEngines()
     for snapshot in hello.sessions { adopt(snapshot, engine) }
+    if areEnginesKnown { resumeUnplaced() }
     // Where hello is not full it names every session.
     guard hello.sessions.count >= WireLimits.maximumHelloSessions else {
       return resumeUnconfirmed(of: engine, startedAtMilliseconds: hello.startedAtMilliseconds)
@@ -42,7 +43,7 @@ extension DataPlane {
     failPending(unavailable, engine)
   }
 
-  private func sessions(of engine: RoutedEngine) -> [RoutedSession] {
+  func sessions(of engine: RoutedEngine) -> [RoutedSession] {
     store.sessions.values.filter { $0.engine == engine.number }
   }
 
@@ -59,7 +60,25 @@ extension DataPlane {
     }
     // An error says nothing about what the session plays.
     if case .error = event.body {} else { engine.unconfirmed.remove(id) }
-    take(event, requester, store.known(id))
+    let session = store.known(id)
+    guard fleet.holds(engine, session) else { return refuse(event, requester, engine) }
+    // An error says nothing about who plays it, either.
+    if case .error = event.body {} else { fleet.assign(session, to: engine) }
+    if case .error(let report) = event.body, report.code.meansNoRoom { makeRoom(session, engine) }
+    take(event, requester, session)
+  }
+
+  /// What another engine than the session's says of it is for the requester alone. It is not to play it.
+  private func refuse(_ event: EngineEvent, _ requester: Requester?, _ engine: RoutedEngine) {
+    requester?.answer(.event(event.withoutTag))
+    guard let id = event.sessionID, event.body.saysThatItPlays else { return }
+    try? engine.link.send(EngineCommand(id, .stop))
+  }
+
+  /// An engine has no room for what is to begin: another may have, when it is asked for again.
+  private func makeRoom(_ session: RoutedSession, _ engine: RoutedEngine) {
+    engine.isFull = true
+    if session.state == .idle || session.playback.isLost { fleet.release(session, to: store.firstEngine) }
   }
 
   /// Takes what is said of a session: by the engine that plays it, or by its own playback where that is gone.
@@ -73,6 +92,7 @@ extension DataPlane {
     follow(event, session)
     if event.body.changesWhatIsKept { state.save(session) }
     if case .ready = event.body { run(session) { playback, _ in playback.sendWantedVolume() } }
+    if session.isAtRest { fleet.release(session, to: store.firstEngine) }
     store.removeIfUnused(session)
     if !heldPlays.isEmpty { watchTrials() }
   }
@@ -147,6 +167,12 @@ extension DataPlane {
     guard snapshot.state != .idle else { return }
     engine.unconfirmed.remove(snapshot.sessionID)
     let session = store.known(snapshot.sessionID)
+    guard fleet.holds(engine, session) else {
+      // It was out of reach, and another plays the session by now.
+      _ = try? engine.link.send(EngineCommand(session.id, .stop))
+      return
+    }
+    fleet.assign(session, to: engine)
     session.usedAt = .now()
     session.place(snapshot)
     run(session) { $0.reconcile(with: snapshot, &$1) }
@@ -174,6 +200,34 @@ extension DataPlane {
     }
   }
 
+  // MARK: Several engines
+
+  /// An engine is not coming back: what it played goes on elsewhere.
+  func engineIsGone(_ engine: RoutedEngine) {
+    if engine.startedAtMilliseconds != nil { engineIsBack(isSame: false, engine) }
+    let lost = sessions(of: engine)
+    fleet.remove(engine)
+    statistics.movedSessions += lost.count { !$0.isAtRest }
+    for session in lost { fleet.release(session, to: store.firstEngine) }
+    announceEngines()
+    if areEnginesKnown { resumeUnplaced() }
+  }
+
+  /// After the Router's start: the engines that there are have said what they play.
+  func enginesAreKnown() {
+    areEnginesKnown = true
+    resumeUnplaced()
+  }
+
+  /// Asks for what was playing and is played by no engine.
+  private func resumeUnplaced() {
+    guard store.firstEngine == .none, fleet.isAnyEstablished else { return }
+    let unplaced = store.sessions.values.filter { $0.engine == .none && !$0.isAtRest }
+    state.saveTogether {
+      for session in unplaced { run(session) { $0.engineDoesNotPlay(isSameEngine: false, &$1) } }
+    }
+  }
+
   /// Of a session that somebody looks at; the answer is given to all who do.
   private func askForChapters(of session: RoutedSession) {
     guard session.lacksChapters else { return }
@@ -191,12 +245,27 @@ extension EngineEvent.Body {
     }
   }
 
+  fileprivate var saysThatItPlays: Bool {
+    switch self {
+    case .extracting, .ready, .playing, .resumed: true
+    case .status(let snapshot): snapshot.state != .idle
+    default: false
+    }
+  }
+
   /// Whether all who listen are told, no matter who asked.
   fileprivate var isNews: Bool {
     switch self {
     case .error, .status: false
     default: true
     }
+  }
+}
+
+extension ErrorCode {
+  /// Another engine may have what this one lacks.
+  fileprivate var meansNoRoom: Bool {
+    [.tooManySessions, .workersExhausted, .overloaded].contains(self)
   }
 }
 

@@ -111,8 +111,9 @@ extension DataPlane {
       let take = { [weak self] (event: EngineEvent) in
         requester.answer(.event(event))
         // An engine that is away has not refused it: its return says what has become of it.
-        guard case .error = event.body, self?.fleet.isAnyEstablished == true else { return }
-        self?.run(session) { $0.prepareAnswered(tag: request.tag, isError: true, &$1) }
+        guard case .error = event.body, let self, fleet.engines[session.engine]?.isEstablished == true
+        else { return }
+        run(session) { $0.prepareAnswered(tag: request.tag, isError: true, &$1) }
       }
       return .routerStep(take, onBehalfOf: requester.webSocket, client: requester.client)
     // All who listen hear of these.
@@ -143,6 +144,9 @@ extension DataPlane {
 
   private func engine(for action: EngineCommand.Action) throws(RequestError) -> RoutedEngine {
     switch action {
+    case .session(let id, .play):
+      guard let session = store.sessions[id] else { return try fleet.anyEngine() }
+      return try fleet.place(session)
     case .session(let id, _), .burst(let id, _):
       guard let session = store.sessions[id] else { return try fleet.anyEngine() }
       return try fleet.engine(of: session)

@@ -30,8 +30,13 @@ final class DataPlane {
   /// Plays of suspect addresses, until it is their turn to be tried.
   var heldPlays: [SessionID: HeldPlay] = [:]
   let fleet = Fleet()
+  /// Whether all engines that there are have said what they play.
+  var areEnginesKnown = false
   /// What listeners were told last of the engines.
   var announcedStatus: EngineStatus?
+
+  /// Of request IDs and plays, unique to this start of the Router.
+  let prefix: String
 
   /// Ends what others do on this loop.
   var onStop: () -> Void = {}
@@ -57,19 +62,19 @@ final class DataPlane {
   }
 
   init(
-    enginePath: String, socketBufferByteCount: Int, stateStore: StateStore, saved: SavedState,
-    clientLimits: Int, eventLoop: any EventLoop, logger: Logger
+    firstEngine: EngineNumber, stateStore: StateStore, saved: SavedState, clientLimits: Int,
+    eventLoop: any EventLoop, logger: Logger
   ) {
     self.eventLoop = eventLoop
     self.logger = logger
     statistics = RouterStatistics()
-    store = SessionStore(statistics: statistics)
+    store = SessionStore(statistics: statistics, firstEngine: firstEngine)
     budgets = ClientBudgets(factor: clientLimits, eventLoop: eventLoop, logger: logger)
     connectionSlots = ConnectionSlots(factor: clientLimits)
     connectionSlots.onFull = { [budgets] address in budgets.note(.connections, address) }
     state = StateWriter(
       store: stateStore, clock: saved.clock, eventLoop: eventLoop, logger: logger)
-    let prefix = "r\(String(UInt64.random(in: .min ... .max), radix: 36))"
+    prefix = "r\(String(UInt64.random(in: .min ... .max), radix: 36))"
     tags = PlayTags(prefix: prefix)
     crashes.restore(saved.crashes, now: Self.nowMilliseconds, unixMilliseconds: Self.unixMilliseconds)
     for answer in saved.answers { idempotency.restore(answer) }
@@ -78,16 +83,13 @@ final class DataPlane {
       report(unreadable, of: id)
     }
     budgets.onTooMuchWaiting = { [weak self] client in self?.giveUpSlowest(of: client) }
-    store.onForget = { [state] session in state.forget(session) }
+    store.onForget = { [state, fleet] session in
+      state.forget(session)
+      fleet.release(session, to: firstEngine)
+    }
     store.isUnconfirmed = { [state] id in state.holds(id) }
     state.onFailure = { [unowned self] undos in repeatWhatHappened(after: undos) }
     state.onWritten = { [store] sessions in for session in sessions { store.removeIfUnused(session) } }
-    let socket = UnixEngineTransport(
-      path: enginePath, socketBufferByteCount: socketBufferByteCount, eventLoop: eventLoop)
-    fleet.add(
-      RoutedEngine(
-        .local, transport: socket, plane: self, prefix: prefix,
-        startedAtMilliseconds: saved.engineStartedAtMilliseconds))
   }
 
   func start() {

@@ -6,13 +6,13 @@ typealias DataPlaneHandle = LoopHandle<DataPlane>
 extension LoopHandle<DataPlane> {
   /// Makes a data plane on that loop.
   static func make(
-    enginePath: String, socketBufferByteCount: Int, stateStore: StateStore, saved: SavedState,
-    clientLimits: Int, eventLoop: any EventLoop, logger: Logger
+    firstEngine: EngineNumber, stateStore: StateStore, saved: SavedState, clientLimits: Int,
+    eventLoop: any EventLoop, logger: Logger
   ) async throws -> DataPlaneHandle {
     try await eventLoop.submit {
       let plane = DataPlane(
-        enginePath: enginePath, socketBufferByteCount: socketBufferByteCount, stateStore: stateStore,
-        saved: saved, clientLimits: clientLimits, eventLoop: eventLoop, logger: logger)
+        firstEngine: firstEngine, stateStore: stateStore, saved: saved, clientLimits: clientLimits,
+        eventLoop: eventLoop, logger: logger)
       return DataPlaneHandle(plane, on: eventLoop)
     }.get()
   }

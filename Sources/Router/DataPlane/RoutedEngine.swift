@@ -1,4 +1,5 @@
 import NIOCore
+import ServiceSupport
 import WireProtocol
 
 /// One engine as the Router knows it: its link, what waits for its answers, and what it has yet to confirm. Confined to
@@ -15,15 +16,25 @@ final class RoutedEngine: EngineLinkDelegate {
   var startedAtMilliseconds: Int?
   /// Sessions that it plays as far as we know, and that it has not named yet.
   var unconfirmed: Set<SessionID> = []
+  /// Whether its clock is ours: it is on the same machine.
+  private let sharesClock: Bool
+  private var clock = ClockOffset.none
+  /// As its heartbeat says (`EngineHeartbeat`).
+  var load = 0.0
+  /// It has refused a play for want of room, or stops: others are better until its next heartbeat.
+  var isFull = false
+  /// Sessions that were placed on it.
+  var sessionCount = 0
   private let transport: any EngineTransport
   private unowned let plane: DataPlane
 
   /// - Parameter prefix: of request IDs, unique to this start of the Router.
   init(
     _ number: EngineNumber, transport: any EngineTransport, plane: DataPlane, prefix: String,
-    startedAtMilliseconds: Int? = nil
+    startedAtMilliseconds: Int? = nil, sharesClock: Bool = true
   ) {
     self.number = number
+    self.sharesClock = sharesClock
     self.transport = transport
     self.plane = plane
     self.startedAtMilliseconds = startedAtMilliseconds
@@ -33,7 +44,28 @@ final class RoutedEngine: EngineLinkDelegate {
 
   var isEstablished: Bool { link.isEstablished }
 
-  func engineConnected(_ hello: Hello) { plane.engineConnected(hello, self) }
+  /// Loads are old by a second, in which many sessions may be placed: the number of sessions decides between loads that
+  /// are about the same.
+  func isLessLoaded(than other: RoutedEngine) -> Bool {
+    func rank(_ engine: RoutedEngine) -> (Int, Int, Int, UInt32) {
+      (
+        engine.isFull ? 1 : 0, Int((engine.load * 10).rounded(.down)), engine.sessionCount,
+        engine.number.value
+      )
+    }
+    return rank(self) < rank(other)
+  }
+
+  func engineConnected(_ hello: Hello) {
+    var hello = hello
+    if !sharesClock {
+      clock = ClockOffset(
+        engineNanoseconds: hello.nowNanoseconds, ourNanoseconds: MonotonicClock.nowNanoseconds)
+      hello.sessions = hello.sessions.map(clock.ours)
+    }
+    plane.engineConnected(hello, self)
+  }
+
   func engineWentAway() { plane.engineWentAway(self) }
-  func engineReported(_ event: EngineEvent) { plane.engineReported(event, self) }
+  func engineReported(_ event: EngineEvent) { plane.engineReported(clock.ours(event), self) }
 }

@@ -116,7 +116,8 @@ final class EngineLink {
     closeReason = nil
     eventLoop.assumeIsolated().scheduleTask(in: .seconds(RouterLimits.helloSeconds)) { [weak self] in
       guard let self, case .greeting(let waiting) = state, waiting === connection else { return }
-      failed("\(transport.place) accepted and said no hello for \(RouterLimits.helloSeconds) s", on: connection)
+      failed(
+        "\(transport.place) accepted and said no hello for \(RouterLimits.helloSeconds) s", on: connection)
     }
   }
 

@@ -130,6 +130,11 @@ final class StateWriter {
   /// unchanged takes the sessions that it does not play for ended.
   func saveEngine(startedAtMilliseconds: Int, with changes: () -> Void) {
     batch.engineStartedAtMilliseconds = startedAtMilliseconds
+    saveTogether(changes)
+  }
+
+  /// Writes all of what is changed in one transaction.
+  func saveTogether(_ changes: () -> Void) {
     isCollecting = true
     changes()
     isCollecting = false

@@ -1,0 +1,203 @@
+import Logging
+import NATS
+import NIOCore
+import ServiceSupport
+import WireProtocol
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Finds the engines at NATS, keeps the Router attached to them, and says when one is gone. Confined to the data plane's
+/// loop, which is the client's.
+final class ClusterEngines {
+  /// Between two looks at the engines.
+  private static let watchMilliseconds: Int64 = 25
+  /// How long the engines have to announce themselves after the Router's start, before what none of them plays is asked
+  /// for again.
+  private static let discoveryMilliseconds: Int64 = 1_500
+
+  private struct Row {
+    let engine: RoutedEngine
+    let transport: NATSEngineTransport
+    var watch: EngineWatch
+  }
+
+  private let router = ClusterSubject.newID(prefix: "r")
+  private let machine = MachineID.current
+  private let plane: DataPlane
+  private let client: NATSClient
+  private let logger: Logger
+  private var rows: [String: Row] = [:]
+  private var subscriptions: [NATSSubscription] = []
+  private var lastNumber: UInt32 = 0
+  private var connections = 0
+  private var isConnected = false
+  private var isStopped = false
+
+  init(plane: DataPlane, client: NATSClient, logger: Logger) {
+    self.plane = plane
+    self.client = client
+    self.logger = logger
+  }
+
+  func start() throws(NATSError) {
+    let context = NIOLoopBound(self, eventLoop: client.eventLoop)
+    subscriptions = [
+      try client.subscribe(to: ClusterSubject.heartbeats) { context.value.heard($0.payload) },
+      try client.subscribe(to: ClusterSubject.toRouter(router, from: "*")) { context.value.received($0) },
+      client.observe { context.value.observed($0) },
+    ]
+    client.start()
+    watch()
+    keepAttached()
+  }
+
+  func stop() {
+    isStopped = true
+    for subscription in subscriptions { subscription.cancel() }
+    subscriptions = []
+    client.close()
+  }
+
+  // MARK: The connection to NATS
+
+  private func observed(_ state: NATSConnectionState) {
+    switch state {
+    case .connected:
+      isConnected = true
+      connections += 1
+      client.publish(ByteBuffer(), to: ClusterSubject.discovery)
+      // Engines may take longer than we to be connected again.
+      let now = DataPlane.nowMilliseconds
+      for name in rows.keys { rows[name]?.watch = EngineWatch(now: now, isReconnecting: true) }
+      if connections == 1 { settle() }
+    case .disconnected(let reason):
+      isConnected = false
+      plane.fleet.absence = "not connected to NATS: \(reason)"
+      for row in rows.values { row.transport.drop("not connected to NATS: \(reason)") }
+    }
+  }
+
+  private func settle() {
+    plane.fleet.absence = "no engine has announced itself at NATS"
+    let wait = TimeAmount.milliseconds(Self.discoveryMilliseconds)
+    client.eventLoop.assumeIsolated().scheduleTask(in: wait) { [weak self] in self?.plane.enginesAreKnown() }
+  }
+
+  // MARK: What engines say
+
+  private func heard(_ payload: ByteBuffer) {
+    guard
+      let heartbeat = try? JSONDecoder().decode(EngineHeartbeat.self, from: Data(payload.readableBytesView))
+    else { return logger.debug("an engine's heartbeat cannot be read") }
+    let name = heartbeat.engine
+    if rows[name] == nil {
+      // Nothing that has to be attached to for a moment.
+      guard !heartbeat.isStopping, !isStopped else { return }
+      add(heartbeat)
+    }
+    rows[name]?.watch.heard(now: DataPlane.nowMilliseconds)
+    rows[name]?.engine.load = heartbeat.load
+    rows[name]?.engine.isFull = heartbeat.isStopping
+  }
+
+  private func add(_ heartbeat: EngineHeartbeat) {
+    let name = heartbeat.engine
+    lastNumber += 1
+    let transport = NATSEngineTransport(engine: name, router: router, client: client)
+    let engine = RoutedEngine(
+      EngineNumber(value: lastNumber), transport: transport, plane: plane, prefix: router,
+      sharesClock: heartbeat.machine != nil && heartbeat.machine == machine)
+    rows[name] = Row(
+      engine: engine, transport: transport, watch: EngineWatch(now: DataPlane.nowMilliseconds))
+    logger.info("the engine \(name) has announced itself")
+    plane.fleet.add(engine)
+    engine.link.start()
+  }
+
+  private func received(_ message: NATSMessage) {
+    let name = ClusterSubject.sender(message.subject)
+    let payload = message.payload
+    guard let row = rows[name], row.transport.received(payload, now: DataPlane.nowMilliseconds) else {
+      return refuse(payload, of: name)
+    }
+    rows[name]?.watch.heard(now: DataPlane.nowMilliseconds)
+  }
+
+  /// What comes of an attachment that is none any more is heard by nobody: the engine is to know.
+  private func refuse(_ payload: ByteBuffer, of name: String) {
+    guard let frame = ClusterFrame(header: payload.readableBytesView), frame.kind != .close else { return }
+    let close = ClusterFrame(.close, attachment: frame.attachment, number: 0)
+    client.publish(ByteBuffer(bytes: close.header), to: ClusterSubject.toEngine(name, from: router))
+  }
+
+  private func keepAttached() {
+    guard !isStopped else { return }
+    let interval = TimeAmount.milliseconds(ClusterTiming.heartbeatMilliseconds)
+    client.eventLoop.assumeIsolated().scheduleTask(in: interval) { [weak self] in
+      guard let self else { return }
+      for row in rows.values { row.transport.keepAlive() }
+      keepAttached()
+    }
+  }
+
+  // MARK: Whether they are there
+
+  private func watch() {
+    guard !isStopped else { return }
+    client.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(Self.watchMilliseconds)) { [weak self] in
+      guard let self else { return }
+      if isConnected { watchOnce() }
+      watch()
+    }
+  }
+
+  private func watchOnce() {
+    let now = DataPlane.nowMilliseconds
+    for (name, row) in rows {
+      // One whose attachment has ended may have died right then.
+      let isBusy = !row.engine.isEstablished || row.transport.hasData(now: now)
+      perform(rows[name]?.watch.step(now: now, isBusy: isBusy), name)
+    }
+  }
+
+  private func perform(_ action: EngineWatch.Action?, _ name: String) {
+    switch action {
+    case nil: break
+    case .ping: ping(name)
+    case .giveUp: giveUp(name)
+    }
+  }
+
+  private func ping(_ name: String) {
+    guard let engine = rows[name]?.engine.number else { return }
+    let context = NIOLoopBound(self, eventLoop: client.eventLoop)
+    let timeout = TimeAmount.milliseconds(Int64(EngineWatch.answerMilliseconds))
+    client.request(ByteBuffer(), to: ClusterSubject.ping(name), timeout: timeout) { result in
+      context.value.pinged(name, engine, result)
+    }
+  }
+
+  private func pinged(_ name: String, _ engine: EngineNumber, _ result: Result<NATSMessage, NATSError>) {
+    guard rows[name]?.engine.number == engine else { return }
+    let now = DataPlane.nowMilliseconds
+    switch result {
+    case .success: rows[name]?.watch.answered(now: now)
+    case .failure(.noResponders): perform(rows[name]?.watch.isAbsent(now: now), name)
+    case .failure(.timeout): perform(rows[name]?.watch.didNotAnswer(now: now), name)
+    // Of our own connection, which says nothing about the engine.
+    case .failure: rows[name]?.watch = EngineWatch(now: now, isReconnecting: true)
+    }
+  }
+
+  private func giveUp(_ name: String) {
+    guard let row = rows.removeValue(forKey: name) else { return }
+    logger.warning("the engine \(name) is gone: what it played goes on elsewhere")
+    row.transport.drop("the engine \(name) is gone")
+    row.engine.link.stop()
+    plane.engineIsGone(row.engine)
+  }
+}

@@ -1,0 +1,75 @@
+/// Decides whether an engine that has fallen silent is gone. A value without a clock: times are monotonic milliseconds.
+///
+/// The NATS server knows at once of an engine whose process has died, and answers for it that nobody is there. One that
+/// is frozen, or cut off with its server, answers nothing.
+package struct EngineWatch: Sendable, Equatable {
+  package enum Action: Sendable, Equatable {
+    /// To be followed by `answered`, `isAbsent` or `didNotAnswer`.
+    case ping
+    case giveUp
+  }
+
+  /// Silence after which an engine whose packets are due is asked: five packets.
+  package static let busySilenceMilliseconds = 100
+  /// And one that has nothing to send but heartbeats.
+  package static let quietSilenceMilliseconds = 2_500
+  /// How long an answer is waited for.
+  package static let answerMilliseconds = 100
+  /// Unanswered questions in a row. They are counted, and not the time: a Router that has been stopped itself has heard
+  /// nobody.
+  package static let maximumUnanswered = 9
+  /// After our own connection was lost, engines may take longer than we to be connected again.
+  package static let reconnectionMilliseconds = 3_000
+
+  private var heardMilliseconds: Int
+  private var unanswered = 0
+  private var isAsking = false
+  private var reconnectionEnds: Int
+
+  /// - Parameter isReconnecting: whether the engine may be on its way back to NATS.
+  package init(now: Int, isReconnecting: Bool = false) {
+    heardMilliseconds = now
+    reconnectionEnds = isReconnecting ? now + Self.reconnectionMilliseconds : now
+  }
+
+  /// Anything has come of it.
+  package mutating func heard(now: Int) {
+    heardMilliseconds = now
+    unanswered = 0
+  }
+
+  /// Lets time pass.
+  ///
+  /// - Parameter isBusy: whether its packets are due.
+  package mutating func step(now: Int, isBusy: Bool) -> Action? {
+    let silence = isBusy ? Self.busySilenceMilliseconds : Self.quietSilenceMilliseconds
+    guard !isAsking, unanswered > 0 || now - heardMilliseconds >= silence else { return nil }
+    return ask()
+  }
+
+  /// Its connection has ended: it is asked without waiting.
+  package mutating func lost() -> Action? { isAsking ? nil : ask() }
+
+  private mutating func ask() -> Action {
+    isAsking = true
+    return .ping
+  }
+
+  package mutating func answered(now: Int) {
+    isAsking = false
+    heard(now: now)
+  }
+
+  package mutating func didNotAnswer(now: Int) -> Action? {
+    isAsking = false
+    guard now >= reconnectionEnds else { return nil }
+    unanswered += 1
+    return unanswered >= Self.maximumUnanswered ? .giveUp : nil
+  }
+
+  /// The NATS server says that nobody answers.
+  package mutating func isAbsent(now: Int) -> Action? {
+    isAsking = false
+    return now >= reconnectionEnds ? .giveUp : nil
+  }
+}

@@ -1,0 +1,49 @@
+import ArgumentParser
+import NATS
+
+/// Where the NATS servers are that routers and engines meet at.
+package struct NATSOptions: ParsableArguments, Sendable {
+  @Option(
+    help: ArgumentHelp(
+      "NATS servers at which routers and engines meet, instead of at a Unix socket: nats://HOST:4222, or tls://, with commas between several.",
+      valueName: "servers"))
+  package var nats: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "A .creds file, or a user's seed, which the NATS servers ask for. Read anew for each connection.",
+      valueName: "file"))
+  package var natsCredentialsFile: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "A PEM file of the authorities that vouch for the NATS servers, instead of the system's.",
+      valueName: "file"))
+  package var natsCaFile: String?
+
+  package init() {}
+
+  package func validate() throws {
+    guard let nats else {
+      guard natsCredentialsFile == nil, natsCaFile == nil else {
+        throw ValidationError("--nats-credentials-file and --nats-ca-file are for --nats")
+      }
+      return
+    }
+    do throws(NATSError) {
+      _ = try NATSServerAddress.list(nats)
+    } catch {
+      throw ValidationError("--nats: \(error)")
+    }
+  }
+
+  /// - Parameter name: how the servers' monitoring shows the process.
+  /// - Returns: nil where there is no NATS.
+  package func configuration(name: String) throws(NATSError) -> NATSConfiguration? {
+    guard let nats else { return nil }
+    var configuration = NATSConfiguration(servers: try NATSServerAddress.list(nats), name: name)
+    configuration.credentialsFile = natsCredentialsFile
+    configuration.certificateAuthorityFile = natsCaFile
+    return configuration
+  }
+}

@@ -1,0 +1,116 @@
+"""Several engines and one Router that meet at a real nats-server."""
+
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterable
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from client import Listener
+from inbox import Packet
+from opus import decode
+from processes import PATIENCE_SECONDS, Server
+
+
+class NATSServer:
+    """One nats-server on this machine, which can be killed and started again at the same port."""
+
+    def __init__(self, folder: Path) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.log = folder / "nats.log"
+        self._process: subprocess.Popen | None = None
+
+    @property
+    def url(self) -> str:
+        return f"nats://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        program = shutil.which("nats-server")
+        assert program, "nats-server is missing: deploy/test unpacks it"
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [program, "-a", "127.0.0.1", "-p", str(self.port)], stdin=subprocess.DEVNULL, stdout=log, stderr=log
+            )
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while time.monotonic() < deadline:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
+                    return
+            time.sleep(0.02)
+        raise AssertionError(f"nats-server does not listen:\n{self.log.read_text()}")
+
+    def kill(self) -> None:
+        if self._process:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+
+class Cluster:
+    """A nats-server, engines and a Router, in a folder of their own."""
+
+    def __init__(self, folder: Path, media: Path, *, engines: int = 3, engine_options: tuple[str, ...] = ()) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.nats = NATSServer(folder)
+        meeting = ["--nats", self.nats.url]
+        playing = ["--media-root", str(media), "--yt-dlp-python", sys.executable, *engine_options]
+        self.engines = [
+            Server("AudioEngine", [*meeting, *playing], folder / f"engine{number}.log") for number in range(engines)
+        ]
+        self.router = Server("Router", [*meeting, "--state", str(folder / "state")], folder / "router.log")
+
+    def __enter__(self) -> "Cluster":
+        try:
+            self.nats.start()
+            for engine in self.engines:
+                engine.start()
+            self.router.start()
+            self.wait_attached()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def wait_attached(self) -> None:
+        """Waits until the Router has all engines."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        wanted = f"antiphon_router_engines_connected {len(self.engines)}\n"
+        while time.monotonic() < deadline:
+            with urllib.request.urlopen(f"{self.router.url}/metrics", timeout=5) as response:
+                if wanted in response.read().decode():
+                    return
+            time.sleep(0.02)
+        raise AssertionError(f"the Router has not all engines:\n{self.router.tail()}")
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        for server in [self.router, *self.engines]:
+            server.kill()
+            Server.all.remove(server)
+        self.nats.kill()
+
+
+def gap_ms(packets: list[Packet]) -> float:
+    """The longest silence between two packets that arrived one after the other."""
+    return max(after.arrived_ns - before.arrived_ns for before, after in pairwise(packets)) / 1e6
+
+
+def assert_own_tone(listener: Listener, frequency: float, packets: Iterable[Packet]) -> None:
+    """All that was heard, in pieces of 200 ms, is the session's own tone, or silence where it broke off."""
+    sound = decode(packet.audio for packet in packets)[:, 0]
+    piece = 9_600
+    window = np.hanning(piece)
+    spectra = [np.abs(np.fft.rfft(sound[at : at + piece] * window)) for at in range(piece, len(sound) - piece, piece)]
+    heard = [float(np.argmax(spectrum)) * 48_000 / piece for spectrum in spectra if np.max(spectrum) > 1]
+    wrong = [at for at in heard if abs(at - frequency) > 10]
+    assert heard and not wrong, f"{listener.session} hears {wrong[:5]} Hz, and its own is {frequency} Hz"
