@@ -62,8 +62,7 @@ extension DataPlane {
     if case .error = event.body {} else { engine.unconfirmed.remove(id) }
     let session = store.known(id)
     guard fleet.holds(engine, session) else { return refuse(event, requester, engine) }
-    // An error says nothing about who plays it, either.
-    if case .error = event.body {} else { fleet.assign(session, to: engine) }
+    if event.body.saysThatItPlays { fleet.assign(session, to: engine) }
     if case .error(let report) = event.body, report.code.meansNoRoom { makeRoom(session, engine) }
     take(event, requester, session)
   }
@@ -210,7 +209,8 @@ extension DataPlane {
     statistics.movedSessions += lost.count { !$0.isAtRest }
     for session in lost { fleet.release(session, to: store.firstEngine) }
     announceEngines()
-    if areEnginesKnown { resumeUnplaced() }
+    // No other is known to play them, whether or not all have said what they play.
+    resume(lost.filter { !$0.isAtRest })
   }
 
   /// After the Router's start: the engines that there are have said what they play.
@@ -221,10 +221,15 @@ extension DataPlane {
 
   /// Asks for what was playing and is played by no engine.
   private func resumeUnplaced() {
-    guard store.firstEngine == .none, fleet.isAnyEstablished else { return }
-    let unplaced = store.sessions.values.filter { $0.engine == .none && !$0.isAtRest }
+    guard store.firstEngine == .none else { return }
+    resume(store.sessions.values.filter { $0.engine == .none && !$0.isAtRest })
+  }
+
+  private func resume(_ sessions: [RoutedSession]) {
+    // Without any engine they wait for the next one.
+    guard fleet.isAnyEstablished else { return }
     state.saveTogether {
-      for session in unplaced { run(session) { $0.engineDoesNotPlay(isSameEngine: false, &$1) } }
+      for session in sessions { run(session) { $0.engineDoesNotPlay(isSameEngine: false, &$1) } }
     }
   }
 

@@ -30,9 +30,14 @@ final class Fleet {
 
   /// The engine that plays a session, or any where none does.
   ///
-  /// - Throws: `engineUnavailable` where there is none.
+  /// - Throws: `engineUnavailable` where there is none, or it is not known yet which it is.
   func engine(of session: RoutedSession) throws(RequestError) -> RoutedEngine {
     if let engine = engines[session.engine] { return engine }
+    guard session.isAtRest else {
+      throw RequestError(
+        .engineUnavailable, "it is not known yet which engine plays the session \(session.id)",
+        hint: "try again in a moment")
+    }
     return try anyEngine()
   }
 
