@@ -17,7 +17,7 @@ final class UnixEngineTransport: EngineTransport {
   var place: String { "the engine at \(path)" }
 
   func connect(_ link: EngineLink) {
-    let context = NIOLoopBound((self, link), eventLoop: eventLoop)
+    let link = NIOLoopBound(link, eventLoop: eventLoop)
     ClientBootstrap(group: eventLoop)
       .channelOption(
         .writeBufferWaterMark,
@@ -28,17 +28,15 @@ final class UnixEngineTransport: EngineTransport {
       .channelOption(.socketOption(.so_rcvbuf), value: SocketOptionValue(socketBufferByteCount))
       .channelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
-          let link = context.value.1
           let connection = UnixEngineConnection(channel: channel)
-          let handler = EngineLinkHandler(link: link, connection: connection)
-          try channel.pipeline.syncOperations.addHandler(handler)
-          link.opened(connection)
+          try channel.pipeline.syncOperations.addHandler(
+            EngineLinkHandler(link: link.value, connection: connection))
         }
       }
       .connect(unixDomainSocketPath: path)
       .assumeIsolated()
-      .whenFailure { [weak link, place] error in
-        link?.failedToConnect("cannot reach \(place): \(Self.describe(error))")
+      .whenFailure { [place] error in
+        link.value.failedToConnect("cannot reach \(place): \(Self.describe(error))")
       }
   }
 
@@ -71,6 +69,11 @@ private final class EngineLinkHandler: ChannelInboundHandler {
     self.link = link
     self.connection = connection
     stream = EngineStream(link: link)
+  }
+
+  func channelActive(context: ChannelHandlerContext) {
+    link.opened(connection)
+    context.fireChannelActive()
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
