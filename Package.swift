@@ -68,6 +68,18 @@ let package = Package(
       dependencies: ["COgg", "WireProtocol", .product(name: "NIOCore", package: "swift-nio")],
       exclude: ["CLibraries"], swiftSettings: strict),
 
+    // A client of NATS, for more than one machine.
+    .target(
+      name: "NATS",
+      dependencies: [
+        .product(name: "Crypto", package: "swift-crypto"),
+        .product(name: "Logging", package: "swift-log"),
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "NIOSSL", package: "swift-nio-ssl"),
+      ],
+      swiftSettings: strict),
+
     // C libraries, each seen by one wrapper file only.
     .systemLibrary(
       name: "CFFmpeg", path: "Sources/AudioEngine/CLibraries/CFFmpeg", pkgConfig: "libavformat",
@@ -165,6 +177,15 @@ let package = Package(
       dependencies: [
         "HTTPLimits", .product(name: "NIOEmbedded", package: "swift-nio"),
         .product(name: "NIOHTTP1", package: "swift-nio"),
+      ],
+      swiftSettings: strict),
+    .testTarget(
+      name: "NATSTests",
+      dependencies: [
+        "NATS", "WireProtocol",
+        .product(name: "Logging", package: "swift-log"),
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
       ],
       swiftSettings: strict),
     .testTarget(
