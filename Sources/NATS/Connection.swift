@@ -263,8 +263,9 @@ final class Connection {
 
   func lost(_ reason: String, channel: any Channel) {
     guard self.channel === channel else { return }
-    channel.close(promise: nil)
     wentAway(lastServerError.map { "\(reason) (\($0))" } ?? reason)
+    // Closing tells the handler at once, and by then this is no longer our channel.
+    channel.close(promise: nil)
   }
 
   private func wentAway(_ reason: String) {

@@ -53,8 +53,8 @@ package struct ServerList {
   /// They are reached as the one that named them: with its login, and encrypted where it is. An address without a name
   /// must show that server's name in its certificate.
   package mutating func discover(_ names: [String], from server: NATSServerAddress) {
-    // The round goes on where it is: only what comes after the configured servers changes.
-    let next = position < all.count ? all[position] : nil
+    // The round goes on behind the server that it is at.
+    let current = position > 0 ? all[position - 1] : nil
     discovered = []
     for name in names where all.count < limits.serverCount {
       guard var found = try? NATSServerAddress(url: "nats://\(name)") else { continue }
@@ -65,6 +65,6 @@ package struct ServerList {
       }
       if !all.contains(where: { $0.host == found.host && $0.port == found.port }) { discovered.append(found) }
     }
-    position = next.flatMap { all.firstIndex(of: $0) } ?? (next == nil ? all.count : configured.count)
+    position = current.map { (all.firstIndex(of: $0) ?? configured.count - 1) + 1 } ?? 0
   }
 }

@@ -112,7 +112,8 @@ import Testing
       let server = try nats.server("max_payload: 1024")
       let client = try await nats.connect(server.url) { $0.limits.pendingRequestCount = 3 }
       await #expect(throws: NATSError.noResponders) { try await client.request(bytes(""), to: "nobody") }
-      let silent = try client.subscribe(to: "silent") { _ in }
+      let asked = Told<NATSMessage>()
+      let silent = try client.subscribe(to: "silent") { asked.add($0) }
       await #expect(throws: NATSError.timeout) {
         try await client.request(bytes(""), to: "silent", timeout: .milliseconds(50))
       }
@@ -136,12 +137,7 @@ import Testing
           group.addTask { _ = try? await client.request(bytes(""), to: "silent", timeout: .seconds(60)) }
         }
         // Three wait, so that a fourth is one too many.
-        await eventually {
-          do {
-            _ = try await client.request(bytes(""), to: "silent", timeout: .milliseconds(1))
-            return false
-          } catch { return error == .overloaded("3 requests wait for their answers") }
-        }
+        #expect(await eventually { asked.values.count == 4 })
         await #expect(throws: NATSError.overloaded("3 requests wait for their answers")) {
           try await client.request(bytes(""), to: "silent")
         }

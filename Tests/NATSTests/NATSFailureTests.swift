@@ -15,10 +15,10 @@ import Testing
       _ = client.observe { states.add($0) }
       _ = try client.subscribe(to: "a") { told.add(String(buffer: $0.payload)) }
       _ = try client.subscribe(to: "silent") { _ in }
-      async let lost = client.request(bytes(""), to: "silent", timeout: .seconds(30))
+      let lost = Task { try await client.request(bytes(""), to: "silent", timeout: .seconds(30)) }
       await eventually { client.statistics.receivedMessages == 1 }
       server.end()
-      await #expect(throws: NATSError.connectionLost) { try await lost }
+      await #expect(throws: NATSError.connectionLost) { try await lost.value }
       #expect(NATSError.connectionLost.isOutcomeUnknown)
       #expect(!client.publish(bytes("dropped"), to: "a"))
       #expect(client.statistics.droppedWhileAway == 1)

@@ -58,7 +58,7 @@ import WireProtocol
     hello\r
     MSG a.b 2 _INBOX.1.7 0\r
     \r
-    HMSG c 3 22 26\r
+    HMSG c 3 23 27\r
     NATS/1.0\r
     Key: two \r
     \r
@@ -88,7 +88,7 @@ import WireProtocol
     var parser = NATSParser()
     parser.append(
       ByteBuffer(
-        string: "HMSG s 7 r.e 43 45\r\nNATS/1.0 404 Not Found\r\nA: 1\r\nA:2\r\nb: c d\r\n\r\nxy\r\n"))
+        string: "HMSG s 7 r.e 45 47\r\nNATS/1.0 404 Not Found\r\nA: 1\r\nA:2\r\nb: c d\r\n\r\nxy\r\n"))
     guard case .message(let message) = try parser.next() else {
       Issue.record("no message")
       return

@@ -99,22 +99,28 @@ final class NATSServerProcess: Sendable {
     guard status == 0 else { throw SpawnError(program: program, code: status) }
   }
 
-  /// A port that nobody listens on.
+  private static let givenPorts = Mutex<Set<Int>>([])
+
+  /// A port that nobody listens on, below those that the system gives to connections, and none that was given before.
   static func freePort() throws -> Int {
-    let socket = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-    defer { close(socket) }
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-    // The address is a local variable, and the kernel reads and writes no more than its size.
-    let code = withUnsafeMutablePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        bind(socket, $0, length) == 0 ? getsockname(socket, $0, &length) : -1
+    for _ in 0..<1_000 {
+      let port = Int.random(in: 10_000..<32_000)
+      guard givenPorts.withLock({ $0.insert(port).inserted }) else { continue }
+      let socket = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+      defer { close(socket) }
+      var address = sockaddr_in()
+      address.sin_family = sa_family_t(AF_INET)
+      address.sin_port = UInt16(port).bigEndian
+      address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+      // The address is a local variable, and the kernel reads no more than its size.
+      let code = withUnsafePointer(to: &address) {
+        $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+          bind(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+        }
       }
+      if code == 0 { return port }
     }
-    guard code == 0 else { throw SpawnError(program: "bind", code: errno) }
-    return Int(UInt16(bigEndian: address.sin_port))
+    throw SpawnError(program: "bind", code: errno)
   }
 }
 

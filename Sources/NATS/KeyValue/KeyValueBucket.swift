@@ -7,6 +7,12 @@ public struct KeyValueEntry: Sendable, Equatable {
   public let revision: UInt64
   /// Nil where the key was deleted.
   public let value: ByteBuffer?
+
+  package init(key: String, revision: UInt64, value: ByteBuffer?) {
+    self.key = key
+    self.revision = revision
+    self.value = value
+  }
 }
 
 /// A bucket of JetStream's key-value store: the last value of each key, and who may write decided by revision.
@@ -28,7 +34,7 @@ public struct KeyValueBucket: Sendable {
 
   /// Who is asked for a value.
   public enum Source: Sendable {
-    /// Any server that keeps the bucket: quick, and maybe a moment behind.
+    /// Any server that keeps the bucket: quick, and maybe a moment behind. Where the bucket is not there, none answers.
     case anyReplica
     /// The server that decides writes. To be asked where the outcome of a write is not known.
     case leader
