@@ -34,9 +34,8 @@ import Testing
       #expect(try await bucket.get("a.1", from: .leader) == nil)
       try await bucket.destroy()
       // Of replicas that are not there, none answers; the leader's question is answered by any server.
-      var hasty = bucket
-      hasty.timeout = .milliseconds(200)
-      await #expect(throws: KeyValueError.failed(.timeout)) { [hasty] in try await hasty.get("a.1") }
+      let hasty = try KeyValueBucket("place", client: bucket.client, timeout: .milliseconds(200))
+      await #expect(throws: KeyValueError.failed(.timeout)) { try await hasty.get("a.1") }
       await #expect(throws: KeyValueError.noJetStream) { try await bucket.put("a.1", bytes("")) }
       await #expect(throws: KeyValueError.noBucket) { try await bucket.get("a.1", from: .leader) }
       await #expect(throws: KeyValueError.noBucket) { try await bucket.keys() }
