@@ -85,7 +85,7 @@ import Testing
 
   @Test func `who reads too slowly is cut off, and comes again`() async throws {
     try await withNATS { nats in
-      let server = try nats.server("write_deadline: \"200ms\"\nmax_pending: 1000000")
+      let server = try nats.server("write_deadline: \"200ms\"\nmax_pending: 2000000")
       let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
       let slow = try await nats.connect(server.url, eventLoop: group.next())
       let quick = try await nats.connect(server.url)

@@ -78,7 +78,7 @@ import WireProtocol
   @Test func `a conversation is understood as it stands`() {
     let outcome = Self.feed([Array(Self.conversation.utf8)[...]])
     #expect(outcome.failure == nil)
-    #expect(outcome.events.count == 11)
+    #expect(outcome.events.count == 10)
     #expect(outcome.events.filter { $0.hasPrefix("message") }.count == 5)
     #expect(outcome.events.contains("error Slow Consumer"))
     #expect(outcome.events.last?.hasSuffix("[80, 73, 78]") == true)
