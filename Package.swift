@@ -181,6 +181,15 @@ let package = Package(
       ],
       swiftSettings: strict),
     .testTarget(
+      name: "NATSTests",
+      dependencies: [
+        "NATS", "WireProtocol",
+        .product(name: "Logging", package: "swift-log"),
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+      ],
+      swiftSettings: strict),
+    .testTarget(
       name: "RouterTests",
       dependencies: [
         "RouterCore", "OggOpus", .product(name: "GRDB", package: "GRDB.swift"),

@@ -1,0 +1,123 @@
+import NIOCore
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// What JetStream answers in JSON.
+enum JetStreamAnswers {
+  struct Failure: Decodable {
+    var code: Int
+    var errCode: Int?
+    var description: String?
+
+    var error: KeyValueError {
+      switch errCode {
+      case 10071, 10164: .wrongRevision
+      case 10059: .noBucket
+      case 10039, 10076: .noJetStream
+      // No message is found (10037): who reads a key asks for a missing one as for another.
+      default: .rejected(code: errCode ?? code, description ?? "")
+      }
+    }
+  }
+
+  private struct Envelope: Decodable {
+    var error: Failure?
+  }
+
+  /// Something is written.
+  struct Written: Decodable {
+    var seq: UInt64
+  }
+
+  struct Nothing: Decodable {}
+
+  /// A message that the stream's leader keeps.
+  struct Kept: Decodable {
+    struct Message: Decodable {
+      var seq: UInt64
+      /// Base64.
+      var hdrs: Data?
+      var data: Data?
+    }
+    var message: Message
+  }
+
+  /// A consumer is made.
+  struct Consumer: Decodable {
+    struct Place: Decodable {
+      var streamSeq: UInt64
+    }
+    /// The last message before the first that it gives.
+    var delivered: Place
+    var numPending: UInt64
+  }
+
+  static func decode<Answer: Decodable>(
+    _ type: Answer.Type, _ message: NATSMessage
+  ) throws(KeyValueError) -> Answer {
+    let json = Data(message.payload.readableBytesView)
+    let decoder = JSONDecoder()
+    decoder.keyDecodingStrategy = .convertFromSnakeCase
+    if let failure = (try? decoder.decode(Envelope.self, from: json))?.error { throw failure.error }
+    do {
+      return try decoder.decode(type, from: json)
+    } catch {
+      throw .rejected(
+        code: 0, "an answer that cannot be read: \(String(decoding: json.prefix(200), as: UTF8.self))")
+    }
+  }
+}
+
+/// What JetStream is asked in JSON. The names are those of its interface, in Swift's letters.
+enum JetStreamQuestions {
+  struct Stream: Encodable {
+    var name: String
+    var subjects: [String]
+    var numReplicas: Int
+    /// Nanoseconds; 0 is for ever.
+    var maxAge: Int64
+    var maxBytes: Int
+    var storage: String
+    var maxMsgsPerSubject = 1
+    var discard = "new"
+    var allowDirect = true
+    var allowRollupHdrs = true
+    var denyDelete = true
+  }
+
+  struct LastMessage: Encodable {
+    var lastBySubj: String
+  }
+
+  struct Consumer: Encodable {
+    struct Configuration: Encodable {
+      var deliverSubject: String
+      var filterSubject: String
+      var deliverPolicy: String
+      var optStartSeq: UInt64?
+      var headersOnly: Bool?
+      var ackPolicy = "none"
+      var maxDeliver = 1
+      var memStorage = true
+      var numReplicas = 1
+      var flowControl = true
+      /// Nanoseconds.
+      var idleHeartbeat: Int64 = 1_000_000_000
+      var inactiveThreshold: Int64 = 5_000_000_000
+    }
+    var streamName: String
+    var config: Configuration
+  }
+
+  static func encode(_ question: some Encodable) throws(KeyValueError) -> ByteBuffer {
+    let encoder = JSONEncoder()
+    encoder.keyEncodingStrategy = .convertToSnakeCase
+    do {
+      return try ByteBuffer(bytes: encoder.encode(question))
+    } catch { throw .rejected(code: 0, "a question that cannot be written: \(error)") }
+  }
+}

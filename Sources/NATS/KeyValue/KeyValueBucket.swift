@@ -1,0 +1,253 @@
+import NIOCore
+
+/// What a key has, or what became of it.
+public struct KeyValueEntry: Sendable, Equatable {
+  public let key: String
+  /// Counts the bucket's writes; larger is later.
+  public let revision: UInt64
+  /// Nil where the key was deleted.
+  public let value: ByteBuffer?
+
+  package init(key: String, revision: UInt64, value: ByteBuffer?) {
+    self.key = key
+    self.revision = revision
+    self.value = value
+  }
+}
+
+/// A bucket of JetStream's key-value store: the last value of each key, and who may write decided by revision.
+///
+/// Values leave without a word when the bucket's time to live is over: no watch tells it.
+public struct KeyValueBucket: Sendable {
+  public struct Settings: Sendable {
+    /// Servers that keep it: 1, 3 or 5, and at most those of the cluster.
+    public var replicas = 1
+    /// How long a value lives after it was written; nil for ever.
+    public var timeToLive: TimeAmount?
+    /// In memory alone, where losing it with the servers does no harm.
+    public var isInMemory = false
+    /// Of all values; over it, a new one is rejected.
+    public var maximumByteCount = 256 << 20
+
+    public init() {}
+  }
+
+  /// Who is asked for a value.
+  public enum Source: Sendable {
+    /// Any server that keeps the bucket: quick, and maybe a moment behind. Where the bucket is not there, none answers.
+    case anyReplica
+    /// The server that decides writes. To be asked where the outcome of a write is not known.
+    case leader
+  }
+
+  public let name: String
+  public let client: NATSClient
+  /// For an answer.
+  public var timeout: TimeAmount
+
+  private var stream: String { "KV_\(name)" }
+  private var prefix: String { "$KV.\(name)." }
+
+  /// - Parameter name: letters, digits, `-` and `_`.
+  public init(_ name: String, client: NATSClient, timeout: TimeAmount = .seconds(5)) throws(KeyValueError) {
+    guard !name.isEmpty, name.utf8.count <= 64, name.utf8.allSatisfy(Self.isLetterDigitOrDash) else {
+      throw .invalidKey(name)
+    }
+    self.name = name
+    self.client = client
+    self.timeout = timeout
+  }
+
+  /// Makes the bucket where it is not there. One with other settings is an error (`rejected`).
+  public func create(_ settings: Settings = Settings()) async throws(KeyValueError) {
+    let question = JetStreamQuestions.Stream(
+      name: stream, subjects: [prefix + ">"], numReplicas: settings.replicas,
+      maxAge: settings.timeToLive?.nanoseconds ?? 0, maxBytes: settings.maximumByteCount,
+      storage: settings.isInMemory ? "memory" : "file")
+    let answer = try await ask("$JS.API.STREAM.CREATE.\(stream)", JetStreamQuestions.encode(question))
+    _ = try JetStreamAnswers.decode(JetStreamAnswers.Nothing.self, answer)
+  }
+
+  /// Deletes the bucket with all it holds. One that is not there is an error (`noBucket`).
+  public func destroy() async throws(KeyValueError) {
+    let answer = try await ask("$JS.API.STREAM.DELETE.\(stream)", ByteBuffer())
+    _ = try JetStreamAnswers.decode(JetStreamAnswers.Nothing.self, answer)
+  }
+
+  // MARK: Reading
+
+  /// - Returns: what the key has; nil where it has nothing, or was deleted.
+  public func get(_ key: String, from source: Source = .anyReplica) async throws(KeyValueError)
+    -> KeyValueEntry?
+  {
+    let entry = try await last(key, from: source)
+    return entry?.value == nil ? nil : entry
+  }
+
+  /// What was last written, the mark of a deletion too.
+  private func last(_ key: String, from source: Source) async throws(KeyValueError) -> KeyValueEntry? {
+    let subject = try subject(key)
+    switch source {
+    case .anyReplica:
+      let message = try await ask("$JS.API.DIRECT.GET.\(stream).\(subject)", ByteBuffer())
+      let headers = message.headers
+      if headers.status == 404 { return nil }
+      guard let sequence = headers["Nats-Sequence"].flatMap(UInt64.init) else {
+        throw .rejected(code: headers.status ?? 0, headers.statusText)
+      }
+      return KeyValueEntry(
+        key: key, revision: sequence, value: Self.isDeletion(headers) ? nil : message.payload)
+    case .leader:
+      let question = try JetStreamQuestions.encode(JetStreamQuestions.LastMessage(lastBySubj: subject))
+      let answer = try await ask("$JS.API.STREAM.MSG.GET.\(stream)", question)
+      do throws(KeyValueError) {
+        let kept = try JetStreamAnswers.decode(JetStreamAnswers.Kept.self, answer).message
+        let headers = kept.hdrs.map { NATSHeaders(String(decoding: $0, as: UTF8.self)) } ?? [:]
+        return KeyValueEntry(
+          key: key, revision: kept.seq,
+          value: Self.isDeletion(headers) ? nil : ByteBuffer(bytes: kept.data ?? .init()))
+      } catch {
+        if case .rejected(code: Self.noMessageFound, _) = error { return nil }
+        throw error
+      }
+    }
+  }
+
+  private static let noMessageFound = 10_037
+
+  /// All keys that have a value, in the order in which they were written.
+  ///
+  /// - Parameter filter: a key, with `*` for one token and `>` for all that follow.
+  public func keys(_ filter: String = ">") async throws(KeyValueError) -> [String] {
+    try await collect(filter, withValues: false).map(\.key)
+  }
+
+  /// All values, in the order in which they were written.
+  public func entries(_ filter: String = ">") async throws(KeyValueError) -> [KeyValueEntry] {
+    try await collect(filter, withValues: true)
+  }
+
+  private func collect(_ filter: String, withValues: Bool) async throws(KeyValueError) -> [KeyValueEntry] {
+    let subject = try subject(filter, allowsWildcards: true)
+    let (client, timeout, stream, prefix) = (client, timeout, stream, prefix)
+    let result: Result<[KeyValueEntry], KeyValueError> = await withCheckedContinuation { continuation in
+      client.withConnection { connection in
+        let collector = KeyValueCollector(timeout: timeout, eventLoop: connection.eventLoop) {
+          continuation.resume(returning: $0)
+        }
+        collector.collect(
+          with: KeyValueWatcher(
+            connection: connection, client: client, stream: stream, prefix: prefix, subject: subject,
+            withValues: withValues, onFailure: { collector.finish(.failure($0)) }
+          ) { collector.received($0) })
+      }
+    }
+    return try result.get()
+  }
+
+  /// Tells what is there, then `current`, then each write, in order and without gaps, on the loop. After a break it goes on
+  /// where it was; keys that were written several times in it come once.
+  public func watch(
+    _ filter: String = ">", _ onEvent: @escaping @Sendable (KeyValueWatchEvent) -> Void
+  ) throws(KeyValueError) -> NATSSubscription {
+    let subject = try subject(filter, allowsWildcards: true)
+    let (client, stream, prefix) = (client, stream, prefix)
+    let id = client.newID()
+    client.withConnection { connection in
+      let watcher = KeyValueWatcher(
+        connection: connection, client: client, stream: stream, prefix: prefix, subject: subject,
+        withValues: true, onFailure: { _ in }, onEvent)
+      connection.keep(watcher, id)
+      watcher.start()
+    }
+    return NATSSubscription {
+      client.withConnection { $0.release(id)?.stop() }
+    }
+  }
+
+  // MARK: Writing
+
+  /// Writes, whatever was there.
+  ///
+  /// - Returns: the new revision.
+  @discardableResult
+  public func put(_ key: String, _ value: ByteBuffer) async throws(KeyValueError) -> UInt64 {
+    try await write(key, value, headers: [:])
+  }
+
+  /// Writes where the key has nothing; otherwise `wrongRevision`.
+  @discardableResult
+  public func create(_ key: String, _ value: ByteBuffer) async throws(KeyValueError) -> UInt64 {
+    do throws(KeyValueError) {
+      return try await update(key, value, revision: 0)
+    } catch {
+      // The mark of a deletion is a write too.
+      guard error == .wrongRevision, let last = try await last(key, from: .leader), last.value == nil else {
+        throw error
+      }
+      return try await update(key, value, revision: last.revision)
+    }
+  }
+
+  /// Writes where the key still has the revision; otherwise `wrongRevision`.
+  ///
+  /// - Parameter revision: 0 for a key that was never written.
+  @discardableResult
+  public func update(
+    _ key: String, _ value: ByteBuffer, revision: UInt64
+  ) async throws(KeyValueError) -> UInt64 {
+    try await write(key, value, headers: [Self.expectedRevision: "\(revision)"])
+  }
+
+  /// Deletes; a key without a value may be deleted.
+  ///
+  /// - Parameter revision: deletes only where the key still has it.
+  public func delete(_ key: String, revision: UInt64? = nil) async throws(KeyValueError) {
+    var headers: NATSHeaders = [Self.operation: "DEL"]
+    if let revision { headers[Self.expectedRevision] = "\(revision)" }
+    try await write(key, ByteBuffer(), headers: headers)
+  }
+
+  private static let expectedRevision = "Nats-Expected-Last-Subject-Sequence"
+  private static let operation = "KV-Operation"
+
+  /// Whether a message with these headers says that its key was deleted.
+  static func isDeletion(_ headers: NATSHeaders) -> Bool {
+    headers[operation] == "DEL" || headers[operation] == "PURGE"
+  }
+
+  @discardableResult
+  private func write(
+    _ key: String, _ value: ByteBuffer, headers: NATSHeaders
+  ) async throws(KeyValueError) -> UInt64 {
+    let answer = try await ask(subject(key), value, headers: headers)
+    return try JetStreamAnswers.decode(JetStreamAnswers.Written.self, answer).seq
+  }
+
+  private func ask(
+    _ subject: String, _ question: ByteBuffer, headers: NATSHeaders = [:]
+  ) async throws(KeyValueError) -> NATSMessage {
+    do throws(NATSError) {
+      return try await client.request(question, to: subject, headers: headers, timeout: timeout)
+    } catch { throw KeyValueError(error) }
+  }
+
+  private func subject(_ key: String, allowsWildcards: Bool = false) throws(KeyValueError) -> String {
+    let isKey = key.utf8.allSatisfy { byte in
+      Self.isLetterDigitOrDash(byte) || "/=.".utf8.contains(byte)
+        || allowsWildcards && "*>".utf8.contains(byte)
+    }
+    guard isKey, !key.isEmpty, key.first != ".", key.last != ".", !key.contains(".."), key.utf8.count <= 512
+    else { throw .invalidKey(String(key.prefix(200))) }
+    return prefix + key
+  }
+
+  private static func isLetterDigitOrDash(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+      true
+    default: false
+    }
+  }
+}
