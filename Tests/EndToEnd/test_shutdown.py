@@ -1,6 +1,7 @@
 """SIGTERM: both say that they stop, answer who waits, and are gone within 5 s whatever their clients do."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import time
@@ -11,7 +12,7 @@ import pytest
 
 from client import connect_to_engine, listen, raw_request, request
 from media import OGG_OPUS, tone_clip
-from processes import Antiphon
+from processes import Antiphon, wait_ready
 from web_server import WebServer
 
 SONG = tone_clip(440, 120, OGG_OPUS)
@@ -63,6 +64,37 @@ async def test_listeners_are_told_and_closed_with_1001(antiphon, new_session):
 async def wait_closed(listener) -> None:
     while listener.closed is None:
         await asyncio.sleep(0.01)
+
+
+async def test_what_was_answered_before_it_stopped_is_on_disk(antiphon, new_session):
+    """Commands come until its last moment; it ends cleanly, and begins again with what it has promised."""
+    for _ in range(3):
+        sessions = [new_session() for _ in range(8)]
+        async with contextlib.AsyncExitStack() as stack:
+            clients = [await stack.enter_async_context(listen(antiphon.router.url, name)) for name in sessions]
+            asked = {
+                session: [asyncio.create_task(client.ask("queue_add", url=SONG.url)) for _ in range(16)]
+                for session, client in zip(sessions, clients, strict=True)
+            }
+            await asyncio.wait(
+                [task for tasks in asked.values() for task in tasks], return_when=asyncio.FIRST_COMPLETED
+            )
+            await stop(antiphon.router)
+            added = {session: sum(is_added(task) for task in tasks) for session, tasks in asked.items()}
+            for task in (task for tasks in asked.values() for task in tasks):
+                task.cancel()
+        assert sum(added.values()) > 0 and "cannot be written" not in antiphon.router.log.read_text()
+        await asyncio.to_thread(antiphon.router.start)
+        await asyncio.to_thread(wait_ready, antiphon.router)
+        for session, count in added.items():
+            queue = (await request("GET", f"{antiphon.router.url}/api/v1/sessions/{session}/queue")).body
+            # The first one is played.
+            there = len(queue["tracks"]) + ("current" in queue)
+            assert there >= count, f"{there} of {count} tracks are left in {session}"
+
+
+def is_added(task: asyncio.Task) -> bool:
+    return task.done() and task.exception() is None and task.result()["type"] == "queue"
 
 
 async def test_no_client_keeps_the_router(antiphon, new_session):
