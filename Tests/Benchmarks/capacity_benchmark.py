@@ -1,14 +1,20 @@
 """One track in many sessions, what a session of each kind keeps in memory, and how many a core carries."""
 
-import harness
-from engine_benchmark import (
-    CORES, MEMORY_HEAD, bare_loop, lateness_row, memory_row, play, print_lateness)
-from harness import progress
+import json
+import time
 
-# Later than this, and a client with 100 ms of buffer begins to notice what else is late.
-LATENESS_LIMIT_US = 20_000
-# Nothing but the load ends the climb.
+import harness
+import services
+from engine_benchmark import CORES, MEMORY_HEAD, bare_loop, lateness_row, memory_row, play, print_lateness
+from harness import median, progress
+
+#: The sessions of `capacity`: how the cost of one grows from the first to the second.
+COUNTS = [1_000, 4_000]
+FILE_SECONDS = 120
+WARM_UP_SECONDS, SECONDS = 2, 8
+# Nothing but the processors bounds the load.
 UNLIMITED = ["--max-sessions", "1000000", "--max-workers", "1000", "--transcode-cpu-share", "100"]
+UNLIMITED_CLIENTS = ["--client-limits", "100"]
 
 
 def shared(bench):
@@ -45,82 +51,62 @@ def memory(bench):
 
 
 def capacity(bench):
-    """Raises the load until p99.9 lateness passes 20 ms, or a cursor finds nothing."""
-    climbs = [transcoding(bench)]
+    """CPU of both processes for a session with one listener, at two counts: what a core carries, and how that grows."""
+    rows, router = [], {}
     for name, kind, files, prime, flags in (("passing through", "opus", 60, False, ["--cache-bytes", "0"]),
                                             ("cached", "mp3", 1, True, [])):
-        def run(count):
-            return play(bench, bench.media(kind, files), count, *UNLIMITED, *flags, prime=prime)
-        climbs.append(double(bench, name, run, 4000))
-    harness.table("Raising the load",
-                  ["sessions", "p99.9 ms", "worst", "dropped / buffering / rebased / errors", "engine, cores",
-                   "carried", *harness.VERDICT_HEAD],
-                  [step_row(name, count, run) for name, steps in climbs for count, run in steps])
-    harness.table("Sessions per core", ["kind", "most that were carried", "engine, cores", "sessions per core",
-                                        "by its CPU alone"],
-                  [summary_row(name, steps) for name, steps in climbs])
+        paths = bench.media(kind, files, FILE_SECONDS)
+        runs = {count: [] for count in COUNTS}
+        for pair in range(bench.pairs):
+            for count in COUNTS:
+                progress(f"capacity, {count:,} {name}, run {pair + 1}")
+                runs[count].append(delivered(bench, paths, count, prime, *flags))
+        smallest = median(runs[COUNTS[0]], "both")
+        router[name] = median(runs[COUNTS[0]], "router")
+        rows += [capacity_row(f"{count:,} {name}", runs[count], smallest) for count in COUNTS]
+    progress("capacity, transcoding")
+    run = play(bench, bench.media("mp3", 60), 60, "--cache-bytes", "0")
+    cores = {"engine": run["cost"], "router": router["passing through"]}
+    rows.append(capacity_row("60 transcoding", [run | cores | {"both": sum(cores.values()), "share": 1.0}], None))
+    progress("")
+    harness.table("Sessions per core, one listener each, both processes",
+                  ["sessions", "engine, CPU ms a second", "Router", "sessions per core", "growth of a session's cost",
+                   "packets delivered", *harness.VERDICT_HEAD], rows)
     admission(bench)
 
 
-def transcoding(bench):
-    """By shares of what the bare loop could do with all cores in the same run."""
-    cost = bare_loop(bench, bench.media("mp3", 10))
-    bare = CORES / cost
-    print(f"The bare loop: {cost * 1000:.2f} CPU ms per second of audio, so {1 / cost:.1f} sessions a core, "
-          f"{bare:.0f} on {CORES}.\n")
-    steps = []
-    for share in (0.8, 0.85, 0.9, 0.95, 1.0, 1.05):
-        count = round(bare * share)
-        steps.append((count, attempt(bench, f"{count} transcoding", lambda: play(
-            bench, bench.media("mp3", count), count, *UNLIMITED, "--cache-bytes", "0"))))
-        if not is_carried(steps[-1][1]):
-            break
-    return f"transcoding (bare loop {bare:.0f})", steps
+def delivered(bench, paths, count, prime, *flags):
+    """One run of both processes with a listener for each session; cores by process for a session."""
+    with services.antiphon(bench, paths[0].parent, *UNLIMITED, *flags, router_flags=UNLIMITED_CLIENTS) as (
+            engine, router):
+        if prime:
+            router.request("POST", "/api/v1/sessions/prime/play", url=f"media:{paths[0].name}")
+            engine.wait_produced()
+            router.request("POST", "/api/v1/sessions/prime/stop")
+        seconds = 3 if bench.quick else SECONDS
+        load = [bench.program("websocket-load"), router.port, count, 1, WARM_UP_SECONDS, seconds, router.pid, 0, "real"]
+        router.request_all((f"/api/v1/sessions/{number}/play", {"url": f"media:{paths[number % len(paths)].name}"})
+                           for number in range(count))
+        with harness.process(*load) as listeners:
+            if listeners.stdout.readline() != "measuring\n":
+                raise harness.Failure(f"the listeners did not begin; see {bench.directory}/router.log")
+            others = harness.OthersLoad(engine.pid, router.pid, listeners.pid)
+            before = [harness.cpu_seconds(service.pid) for service in (engine, router)]
+            started = time.monotonic()
+            result = json.loads(listeners.stdout.readline())
+            span = (time.monotonic() - started) * count
+            cores = [(harness.cpu_seconds(service.pid) - cpu) / span
+                     for service, cpu in zip((engine, router), before, strict=True)]
+            result["others"] = others.cores()
+    return result | {"engine": cores[0], "router": cores[1], "both": sum(cores),
+                     "share": result["delivered"] / result["expected"]}
 
 
-def double(bench, name, run, count):
-    """Doubles the load until it is not carried, then halves the distance until it is known to a fifth."""
-    steps, carried, refused = [], 0, None
-    while refused is None or refused > carried * (1.4 if bench.quick else 1.15):
-        steps.append((count, attempt(bench, f"{count} {name}", lambda: run(count))))
-        if is_carried(steps[-1][1]):
-            carried = count
-        else:
-            refused = count
-        count = carried * 2 if refused is None else (carried + refused) // 2
-    return name, steps
-
-
-def attempt(bench, name, run):
-    """A step that fails while the machine pauses or others work is tried again, twice."""
-    for _ in range(1 if bench.quick else 3):
-        progress(f"capacity, {name}")
-        result = run()
-        if is_carried(result) or harness.verdict(result)[-1] == "counts":
-            break
-    progress("")
-    return result
-
-
-def is_carried(run):
-    losses = sum(run[key] for key in ("dropped", "buffering", "rebased", "errors"))
-    return losses == 0 and run["lateness_us"]["p999"] <= LATENESS_LIMIT_US
-
-
-def step_row(name, count, run):
-    late = [f"{run['lateness_us'][point] / 1000:.1f}" for point in ("p999", "max")]
-    losses = " / ".join(str(run[key]) for key in ("dropped", "buffering", "rebased", "errors"))
-    return [f"{count:,} {name}", *late, losses, f"{run['cost'] * count:.2f}", "yes" if is_carried(run) else "no",
-            *harness.verdict(run)]
-
-
-def summary_row(name, steps):
-    """What uses less than one core is not counted up to one; by CPU alone it would be as many as a core's time holds."""
-    carried = [(count, run["cost"] * count) for count, run in steps if is_carried(run)]
-    if not carried:
-        return [name, "none", "", "", ""]
-    count, cores = max(carried)
-    return [name, f"{count:,}", f"{cores:.2f}", f"{count / max(1, cores):,.0f}", f"{count / cores:,.0f}"]
+def capacity_row(name, runs, smallest):
+    both = median(runs, "both")
+    return [name, *(f"{median(runs, part) * 1000:.3f}" for part in ("engine", "router")), f"{1 / both:,.0f}",
+            f"{both / smallest:.2f}" if smallest else "", f"{median(runs, 'share'):.4f}",
+            *harness.verdict({key: max(run[key] for run in runs) for key in ("worst_pause_us", "others")})]
 
 
 def admission(bench):

@@ -78,9 +78,9 @@ def measure(bench, router, sessions, listeners, frames):
             time.sleep(0.5)
             before, _, _ = harness.memory(child.pid)
             load = [bench.program("websocket-load"), port, sessions, listeners, WARM_UP_SECONDS,
-                    3 if bench.quick else SECONDS, child.pid, frames]
+                    3 if bench.quick else SECONDS, child.pid, frames, "synthetic"]
             others = harness.OthersLoad(child.pid, synthetic.pid)
-            result = json.loads(harness.output(*load))
+            result = json.loads(harness.output(*load).removeprefix("measuring\n"))
             result["others"] = others.cores()
             result["private"] = result["router_private_kib"] / 1024
             result["private_before"] = before

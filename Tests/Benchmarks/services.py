@@ -2,6 +2,7 @@
 
 import base64
 import contextlib
+import http.client
 import json
 import os
 import re
@@ -29,6 +30,17 @@ class Service:
         with urllib.request.urlopen(request, timeout=30) as answer:
             return answer.read().decode()
 
+    def request_all(self, posts):
+        """Many POSTs over one connection: (path, body) each."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        for path, body in posts:
+            connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            text = answer.read()
+            if answer.status >= 400:
+                raise harness.Failure(f"{path}: {text.decode()}")
+        connection.close()
+
     def metrics(self):
         """Those without labels, by what follows antiphon_engine_."""
         found = re.findall(r"^antiphon_engine_(\w+) (\S+)$", self.request("GET", "/metrics"), re.MULTILINE)
@@ -52,11 +64,11 @@ def engine(bench, media_root, *flags, binaries=None):
 
 
 @contextlib.contextmanager
-def antiphon(bench, media_root, *flags):
+def antiphon(bench, media_root, *flags, router_flags=()):
     """Both processes: (engine, router)."""
     port = harness.free_port()
     command = [bench.binary("Router"), "--engine-socket", bench.directory / "engine.sock", "--listen",
-               f"127.0.0.1:{port}", "--state", bench.directory / f"state-{port}"]
+               f"127.0.0.1:{port}", "--state", bench.directory / f"state-{port}", *router_flags]
     with (engine(bench, media_root, *flags) as sound, open(bench.directory / "router.log", "w") as log,
           harness.process(*command, stderr=log) as child):
         harness.wait_until("the router's readiness", lambda: harness.is_ready(port))

@@ -1,8 +1,9 @@
 // Many WebSocket listeners in one process, for measuring routers fed by synthetic-engine: counts the packets,
 // checks that each belongs to its listener's session and that none is missing, and measures how old they are.
-// usage: websocket-load PORT SESSIONS CLIENTS-PER-SESSION WARM-UP-S SECONDS ROUTER-PID FRAMES
+// usage: websocket-load PORT SESSIONS CLIENTS-PER-SESSION WARM-UP-S SECONDS ROUTER-PID FRAMES CONTENT
 //   FRAMES: packets a message, with antiphon.timed.v1; 0 for antiphon.opus.v1.
-// Prints a JSON object: what was delivered between warm-up and end, the router's CPU time for it, and its private memory
+//   CONTENT: synthetic, or real, which is counted and not looked into.
+// Prints "measuring" after the warm-up, and a JSON object at the end: what was delivered between warm-up and end, the router's CPU time for it, and its private memory
 // while they all listen.
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -28,6 +29,7 @@ static struct {
 } result;
 
 static int frames;
+static bool is_synthetic;
 
 static int open_listener(int port, uint32_t session) {
   struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port),
@@ -58,6 +60,10 @@ static int open_listener(int port, uint32_t session) {
 }
 
 static void take_audio(struct listener *listener, const unsigned char *audio, size_t count, int64_t arrived_ns) {
+  if (!is_synthetic) {
+    result.delivered += result.is_measuring;
+    return;
+  }
   if (count < 17) die("a message of %zu bytes", count);
   int64_t sent_ns;
   uint32_t session, sequence;
@@ -161,8 +167,10 @@ static void read_ticks(const char *pid, int64_t *user, int64_t *kernel) {
 }
 
 int main(int count, char **arguments) {
-  if (count != 8) die("usage: websocket-load PORT SESSIONS CLIENTS-PER-SESSION WARM-UP-S SECONDS ROUTER-PID FRAMES");
+  if (count != 9)
+    die("usage: websocket-load PORT SESSIONS CLIENTS-PER-SESSION WARM-UP-S SECONDS ROUTER-PID FRAMES CONTENT");
   frames = atoi(arguments[7]);
+  is_synthetic = strcmp(arguments[8], "synthetic") == 0;
   int sessions = atoi(arguments[2]), clients = sessions * atoi(arguments[3]);
   const int64_t second = 1000000000;
   int64_t warm_up_ns = atoi(arguments[4]) * second, run_ns = atoi(arguments[5]) * second;
@@ -185,6 +193,8 @@ int main(int count, char **arguments) {
   pause_watch_start(&watch);
   result.missing = result.foreign = 0;
   result.is_measuring = true;
+  puts("measuring");
+  fflush(stdout);
   int64_t user_before, kernel_before, user, kernel;
   read_ticks(arguments[6], &user_before, &kernel_before);
   int64_t cpu_before = clock_ns(router_cpu), own_before = clock_ns(CLOCK_PROCESS_CPUTIME_ID);

@@ -65,6 +65,9 @@ async def test_a_seek_lands_on_its_frame(antiphon, media, tmp_path, new_session,
             # What comes before is not fetched.
             segments = [path for path in asked if not path.endswith(("m3u8", "mp4", "key"))]
             assert len(segments) <= 6 - start // SEGMENT_MILLISECONDS, asked
+            # Nothing of it is fetched while the next place is.
+            await listener.command("stop")
+            await listener.wait_event("ended", since, reason="stopped")
 
 
 async def test_what_follows_a_discontinuity_is_another_stream(antiphon, media, tmp_path, new_session):

@@ -86,7 +86,8 @@ async def test_playing_again_replaces_the_old_track(antiphon, media, new_session
         assert [event["reason"] for event in ended] == ["replaced"], ended
         end = listener.index(ended[0])
         kinds = [event["type"] for event in listener.events(since=end) if event["type"] != "queue"]
-        assert kinds == ["ended", "extracting", "ready", "playing"], kinds
+        # What follows, `buffering` on a busy machine, is not about the one before.
+        assert kinds[:4] == ["ended", "extracting", "ready", "playing"], kinds
         between = listener.packets(end, listener.index(playing))
         assert not between, f"{len(between)} packets between `ended` and `playing`"
 

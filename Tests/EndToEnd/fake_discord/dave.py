@@ -26,6 +26,9 @@ MAGIC = b"\xfa\xfa"
 #: After an upgrade, how long people still hear what is not encrypted.
 PASSTHROUGH_SECONDS = 10
 
+#: What the bot sends before it is in the group may reach us so much later than its word that it is.
+ON_ITS_WAY_SECONDS = 1
+
 #: Packets that a person keeps, the newest.
 HEARD_LIMIT = 20_000
 
@@ -153,7 +156,7 @@ class Call:
             return
         self._transitions.discard(transition)
         if transition == self._admission:
-            self._is_admitted = True
+            self._is_admitted, self._admitted_at = True, time.monotonic()
             self._passthrough_until = min(self._passthrough_until, time.monotonic() + PASSTHROUGH_SECONDS)
         self.executed += 1
         self._session.post(Op.EXECUTE_TRANSITION, {"transition_id": transition})
@@ -172,9 +175,7 @@ class Call:
         opus, *_ = [listener.hear(self._bot, frame, passthrough=passthrough) for listener in self._listeners.values()]
         if opus is None:
             self.unheard += 1
-            self._unheard_since_admitted += self._is_admitted
-            # One may have been on its way.
-            if self._unheard_since_admitted > 1:
+            if self._is_admitted and time.monotonic() - self._admitted_at > ON_ITS_WAY_SECONDS:
                 self._violations.record("voice: a packet that is not encrypted end to end, or not for this epoch")
         return opus
 
@@ -216,7 +217,7 @@ class Call:
         #: By epoch: what the bot was asked to commit.
         self._offered: dict[int, frozenset[bytes]] = {}
         self._is_admitted, self._admission = False, None
-        self._unheard_since_admitted = 0
+        self._admitted_at = -math.inf
         self._listeners = {user.id: Listener(user, self.channel_id, self._sender.package) for user in users}
         self._ear, *others = self._listeners.values()
         for listener in others if self.version else ():

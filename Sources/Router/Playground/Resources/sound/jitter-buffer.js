@@ -26,8 +26,8 @@ const CORRECTION = 0.003;
 /** Over this, leading back would take minutes: skip. */
 const SKIP_OVER_MS = 120;
 const LEVEL_AVERAGING_S = 0.5;
-/** Packets arrive 20 ms at a time, so the level is on average half a packet under the level at arrival. */
-const HALF_PACKET_MS = 10;
+/** Sound arrives two packets at a time: the level is on average half of that under the level at arrival. */
+const HALF_MESSAGE_MS = 20;
 
 const FADE_FRAMES = 5 * FRAMES_PER_MS;
 /** Cubic interpolation reads two frames ahead and one behind. */
@@ -145,7 +145,7 @@ export class JitterBuffer {
     const target = this.targetMs * FRAMES_PER_MS;
     if (level < target && !(this.#draining && level > 0)) return;
     if (level > target) this.#read = this.#write - Math.round(target);
-    this.#averageLevelMs = this.bufferedMs - HALF_PACKET_MS;
+    this.#averageLevelMs = this.bufferedMs - HALF_MESSAGE_MS;
     this.#fadeInDone = 0;
     this.playing = true;
   }
@@ -208,7 +208,7 @@ export class JitterBuffer {
     this.#averageLevelMs += (this.bufferedMs - this.#averageLevelMs) * share;
     // Towards its end the level falls because nothing follows, not because it was set wrongly.
     if (this.#draining) return;
-    const excessMs = this.#averageLevelMs - (this.targetMs - HALF_PACKET_MS);
+    const excessMs = this.#averageLevelMs - (this.targetMs - HALF_MESSAGE_MS);
     if (excessMs > SKIP_OVER_MS) {
       this.#skip();
     } else if (Math.abs(excessMs) > LEVEL_TOLERANCE_MS) {
@@ -224,7 +224,7 @@ export class JitterBuffer {
     this.#read = this.#write - Math.round(this.targetMs * FRAMES_PER_MS);
     this.#rate = 1;
     this.#correcting = false;
-    this.#averageLevelMs = this.targetMs - HALF_PACKET_MS;
+    this.#averageLevelMs = this.targetMs - HALF_MESSAGE_MS;
     this.#fadeInDone = 0;
     this.skips += 1;
   }
