@@ -70,7 +70,7 @@ package final class SessionDirector {
 
   /// When `step` has something to do, if no message comes before; nil for nothing.
   package func deadlineNanoseconds(now: UInt64) -> UInt64? {
-    if !inspection.isIdle || routers.contains(where: { !$0.unlisted.isEmpty }) {
+    if !inspection.isIdle || routers.contains(where: { !$0.isListed }) {
       // A part each tick: the thread that steps goes before all others.
       return min(ticks.deadlineNanoseconds ?? .max, now + Schedule.tickNanoseconds)
     }

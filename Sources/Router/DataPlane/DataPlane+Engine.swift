@@ -10,18 +10,14 @@ extension DataPlane: EngineLinkDelegate {
     unconfirmed = Set(store.sessions.values.filter { !$0.isAtRest }.map(\.id))
     announceEngine()
     for snapshot in hello.sessions { adopt(snapshot) }
+    listingEngineStartedAtMilliseconds = hello.startedAtMilliseconds
     // Where hello is not full it names every session.
-    guard hello.sessions.count >= WireLimits.maximumHelloSessions else {
-      return resumeUnconfirmed(engineStartedAtMilliseconds: hello.startedAtMilliseconds)
-    }
-    let wait = TimeAmount.milliseconds(RouterLimits.listingMilliseconds)
-    eventLoop.assumeIsolated().scheduleTask(in: wait) { [weak self] in
-      self?.resumeUnconfirmed(engineStartedAtMilliseconds: hello.startedAtMilliseconds)
-    }
+    if hello.sessions.count < WireLimits.maximumHelloSessions { resumeUnconfirmed() }
   }
 
   func engineWentAway() {
     unconfirmed = []
+    listingEngineStartedAtMilliseconds = nil
     engineIsLost()
     failHeldPlays(unavailable)
     for session in store.sessions.values {
@@ -40,6 +36,7 @@ extension DataPlane: EngineLinkDelegate {
 
   func engineReported(_ event: EngineEvent) {
     if takeBurst(event) { return }
+    if case .listed = event.body { return resumeUnconfirmed() }
     let requester = event.requestID.flatMap { answers(event) ? pending.take($0) : nil }
     guard let id = event.sessionID else {
       requester?.answer(.event(event))
@@ -153,7 +150,9 @@ extension DataPlane: EngineLinkDelegate {
 
   /// What this engine has not named, it does not play. It counts as known from here on: until then, what the one
   /// before it played is only lost.
-  private func resumeUnconfirmed(engineStartedAtMilliseconds started: Int) {
+  private func resumeUnconfirmed() {
+    guard let started = listingEngineStartedAtMilliseconds else { return }
+    listingEngineStartedAtMilliseconds = nil
     let isSameEngine = started == engineStartedAtMilliseconds
     engineStartedAtMilliseconds = started
     let lost = unconfirmed

@@ -36,6 +36,8 @@ final class DataPlane {
   var heldPlays: [SessionID: HeldPlay] = [:]
   /// Sessions that play as far as we know, and that this engine has not named yet.
   var unconfirmed: Set<SessionID> = []
+  /// Of an engine that has not named all its sessions yet; nil for none.
+  var listingEngineStartedAtMilliseconds: Int?
   private(set) lazy var link = EngineLink(
     path: enginePath, socketBufferByteCount: socketBufferByteCount, eventLoop: eventLoop, store: store,
     delegate: self, logger: logger)
