@@ -46,11 +46,11 @@ extension PacingRulesTests {
     #expect(simulated.director.counts.transitionsWithoutFade == 1)
   }
 
-  /// Gives splices as two cores would: the first packets of a seek take 1.2 ms, the others 0.4.
+  /// Gives splices as two cores would that begin and finish one in 1.2 ms.
   private func renderSplices(until end: UInt64) throws {
     while simulated.now < end {
-      simulated.wait(nanoseconds: 800_000)
-      for _ in 0..<2 where simulated.spliceCount > 0 { simulated.deliverSplice() }
+      simulated.wait(nanoseconds: 600_000)
+      if simulated.spliceCount > 0 { simulated.deliverSplice(beginsFirst: true) }
       try simulated.step()
     }
   }

@@ -264,8 +264,12 @@ final class SimulatedSessions {
   }
 
   /// Gives the director what is next of the oldest splice that it has asked for; no packets where rendering fails.
-  func deliverSplice(isFailing: Bool = false) {
-    var next = effects.waiting.withLock { $0.splices.removeFirst() }
+  ///
+  /// - Parameter beginsFirst: whether what is begun is finished only when there is none to begin with.
+  func deliverSplice(isFailing: Bool = false, beginsFirst: Bool = false) {
+    var next = effects.waiting.withLock { waiting in
+      waiting.splices.remove(at: beginsFirst ? waiting.splices.firstIndex { !$0.isBegun } ?? 0 : 0)
+    }
     guard !next.isBegun else {
       let rest = next.packets.flatMap { $0.dropFirst() }
       return director.handle(.spliceFinished(next.id, renderNumber: next.number, rest), now: now)

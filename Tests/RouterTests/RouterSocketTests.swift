@@ -164,6 +164,7 @@ import WireProtocol
         return snapshot
       }
       let same = try await FakeEngine(path: router.enginePath, hello: FakeEngine.hello(sessions: others))
+      try await router.waitForEngine(connected: true)
       // Who is paused has been read behind hello.
       try await same.send(.paused(positionMilliseconds: 7), to: "other0")
       try await expectPosition(of: "other0", 7, router)

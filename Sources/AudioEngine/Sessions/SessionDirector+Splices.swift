@@ -142,6 +142,16 @@ extension SessionDirector {
     guard let transition = session.transition else { return }
     if case .endOfRange = transition.action { return complete(transition, session, now: now) }
     session.transition?.renderNumber = 0
+    putOff(transition, session, now: now)
+  }
+
+  /// Asks for a splice at a later packet, a few times.
+  private func putOff(_ transition: PendingTransition, _ session: Session, now: UInt64) {
+    guard transition.delayCount < Self.maximumDelayCount else {
+      return complete(transition, session, now: now)
+    }
+    session.transition?.delayCount += 1
+    session.transition?.lastPacket = nil
     requestSplice(session)
   }
 
@@ -156,12 +166,7 @@ extension SessionDirector {
     guard session.nextTick != nil else { return complete(transition, session, now: now) }
     guard session.cursor.index > transition.index else { return }
     // Its packet has gone out meanwhile.
-    guard transition.delayCount < Self.maximumDelayCount else {
-      return complete(transition, session, now: now)
-    }
-    session.transition?.delayCount += 1
-    session.transition?.lastPacket = nil
-    requestSplice(session)
+    putOff(transition, session, now: now)
   }
 
   /// The packets behind the first of a fade in are there.

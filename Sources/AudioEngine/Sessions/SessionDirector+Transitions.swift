@@ -19,8 +19,10 @@ extension SessionDirector {
     guard let transition = session.transition else { return }
     let index = session.cursor.index
     let isDue = transition.stage == .ready && index >= transition.index
-    let isLast = !session.continuesAtStart && lastIndex(session).map { index >= $0 } ?? false
-    guard isDue || isLast || !session.cursor.hasPacket else { return }
+    // In a loop, more comes behind the last packet.
+    let continues = session.continuesAtStart && session.bufferingSinceNanoseconds == nil
+    let isLast = lastIndex(session).map { index >= $0 } ?? false
+    guard isDue || !continues && (isLast || !session.cursor.hasPacket) else { return }
     complete(transition, session, now: now)
   }
 
