@@ -158,6 +158,7 @@ import WireProtocol
       try await engine.startPlaying("one")
       _ = try await client.nextText(containing: #""type":"playing""#)
       try await engine.die()
+      try await router.waitForEngine(connected: false)
       let others = try (0..<WireLimits.maximumHelloSessions).map { number in
         var snapshot = SessionSnapshot(sessionID: try SessionID("other\(number)"), state: .streaming)
         snapshot.url = "media:a"
