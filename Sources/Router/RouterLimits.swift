@@ -151,10 +151,6 @@ package enum RouterLimits {
   /// An engine that accepts and then says nothing is given up after this.
   package static let helloSeconds: Int64 = 5
 
-  /// How long the engine may take to list the sessions that `hello` had no room for. What it has not
-  /// named by then is gone.
-  package static let listingMilliseconds: Int64 = 2_000
-
   /// A session whose packets have stopped for this long is silent to `/listen`, and is sent silence.
   package static let silenceAfterNanoseconds: UInt64 = 200_000_000
 

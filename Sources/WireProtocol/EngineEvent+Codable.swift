@@ -16,6 +16,7 @@ extension EngineEvent: Codable {
     try fields.encodeIfPresent(requestID, forKey: .requestID)
     switch body {
     case .hello(let hello): try hello.encode(to: encoder)
+    case .listed: break
     case .ready(let ready), .prepared(let ready): try ready.encode(to: encoder)
     case .why(let diagnosis): try diagnosis.encode(to: encoder)
     case .media(let listing): try listing.encode(to: encoder)
@@ -102,6 +103,7 @@ extension EngineEvent: Codable {
     case "muted": return .muted(try fields.decode([Score.Role].self, forKey: .voices))
     case "rendered": return .rendered(try RenderedPiece(from: decoder))
     case "burst": return .burst(try anchor(), count: try fields.decode(Int.self, forKey: .count))
+    case "listed": return .listed
     case "error": return .error(try ErrorReport(from: decoder))
     default:
       throw DecodingError.dataCorruptedError(

@@ -42,6 +42,8 @@ public struct EngineEvent: Sendable, Equatable {
     /// So many packets of the session follow, which were sent before, for the requester alone. The place and time are the
     /// first one's; the session's next packet is the one after them.
     case burst(Anchor, count: Int)
+    /// Every session that was there at a full `hello` has been named since, or has ended.
+    case listed
     case error(ErrorReport)
   }
 
@@ -182,6 +184,7 @@ extension EngineEvent.Body {
     case .muted: "muted"
     case .rendered: "rendered"
     case .burst: "burst"
+    case .listed: "listed"
     case .error: "error"
     }
   }

@@ -24,8 +24,8 @@ public enum WireLimits {
   /// An event line, without its newline. Larger than a command: `hello` lists every session.
   public static let maximumEventByteCount = 1_048_576
 
-  /// Sessions in `hello` itself, so that it stays below an event's limit with the longest URLs; further ones
-  /// follow, each as `status`.
+  /// Sessions in `hello` itself, so that it stays below an event's limit with the longest URLs. Where it has so many,
+  /// further ones may follow, each as `status`, and `listed` says that all have been named.
   public static let maximumHelloSessions = 40
 
   /// A track's chapters; further ones are left out.

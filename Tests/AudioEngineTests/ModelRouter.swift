@@ -203,6 +203,11 @@ final class ModelRouter {
       return
     }
     guard isGreeted else { throw Violation("\(event.body.name) before hello") }
+    if case .listed = event.body {
+      guard mayHearOfMore else { throw Violation("listed though hello was not full, or twice") }
+      mayHearOfMore = false
+      return
+    }
     guard let id = event.sessionID else { return }
     switch event.body {
     case .extracting(_, let tag):

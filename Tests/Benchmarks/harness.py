@@ -22,7 +22,7 @@ BINARIES = ROOT / ".build/release"
 MEDIA = ROOT / ".build/benchmark-media"
 
 PROGRAMS = ["limit", "engine-client", "pause-watch", "synthetic-engine", "websocket-load",
-            "bare-router"]
+            "bare-router", "stopped-listeners", "soak-listeners"]
 LIBAV = ["libavformat", "libavcodec", "libswresample", "libavutil", "opus"]
 
 # A wake-up later than this without any load to blame: the machine itself stood still, and a latency measured
@@ -47,6 +47,7 @@ class Bench:
         self.pairs = options.pairs
         self.sessions = options.sessions
         self.against = options.against
+        self.packets = options.packets
         self.media_seconds = 20 if options.quick else 60
         self._build()
 

@@ -1,8 +1,11 @@
 """Router: CPU, memory and latency of a delivered message, against the bare loop and the seed's Node design."""
 
+import contextlib
 import json
 import os
+import re
 import time
+import urllib.request
 
 import harness
 from harness import median, progress, spread
@@ -12,6 +15,8 @@ LOADS = [(1, 1_000), (100, 5), (1_000, 1)]
 AUDIO_BYTES = 320
 WARM_UP_SECONDS = 2
 SECONDS = 8
+#: Listeners that read nothing, and how long each stays: longer than a router takes to close it.
+STOPPED, STOPPED_SECONDS = 100, 15
 #: Of `antiphon.timed.v1`.
 THREE = "Antiphon, three packets a message"
 
@@ -52,6 +57,26 @@ def report(sessions, listeners, runs, idle):
     print(f"Antiphon / Node: {spread([a / b for a, b in zip(costs['Antiphon'], costs['Node with ws'], strict=True)])}\n")
 
 
+def stalls(bench):
+    """1,000 listeners alone and beside 100 that read nothing, in turn."""
+    runs = {0: [], STOPPED: []}
+    for pair in range(bench.pairs):
+        for stopped in (0, STOPPED) if pair % 2 == 0 else (STOPPED, 0):
+            progress(f"stalls, pair {pair + 1}, {stopped} stopped listeners")
+            runs[stopped].append(measure(bench, antiphon, 1_000, 1, frames=0, stopped=stopped))
+    progress("")
+    harness.table(
+        "Listeners that read nothing, beside 1,000 that do: latency of these, ms",
+        ["stopped", "p50", "p99", "p99.9", "missing / foreign / closed", "CPU µs a packet", *harness.VERDICT_HEAD],
+        [[str(stopped), *(spread([run["latency_us"][point] / 1000 for run in found]) for point in ("p50", "p99", "p999")),
+          " / ".join(str(sum(run[key] for run in found)) for key in ("missing", "foreign", "closed")),
+          spread([run["cpu_us_per_message"] for run in found]),
+          *harness.verdict({key: max(run[key] for run in found) for key in ("worst_pause_us", "others")})]
+         for stopped, found in runs.items()])
+    worst = [median(found, "latency_us", "p999") / 1000 for found in runs.values()]
+    print(f"p99.9 beside {STOPPED} stopped listeners: {worst[1] - worst[0]:+.2f} ms\n")
+
+
 def antiphon(bench, socket, port):
     return [bench.binary("Router"), "--engine-socket", socket, "--listen", f"127.0.0.1:{port}",
             "--state", bench.directory / f"state-{port}"], "antiphon", {}
@@ -66,7 +91,7 @@ def node(_, socket, port):
         "env": {**os.environ, "NODE_PATH": "/usr/share/nodejs"}}
 
 
-def measure(bench, router, sessions, listeners, frames):
+def measure(bench, router, sessions, listeners, frames, stopped=0):
     """One run of one router."""
     socket, port = bench.directory / "synthetic.sock", harness.free_port()
     command, protocol, options = router(bench, socket, port)
@@ -77,11 +102,51 @@ def measure(bench, router, sessions, listeners, frames):
             harness.wait_until("the router's readiness", lambda: harness.is_ready(port))
             time.sleep(0.5)
             before, _, _ = harness.memory(child.pid)
+            crowd = stopped_listeners(bench, port, stopped) if stopped else contextlib.nullcontext()
             load = [bench.program("websocket-load"), port, sessions, listeners, WARM_UP_SECONDS,
                     3 if bench.quick else SECONDS, child.pid, frames, "synthetic"]
-            others = harness.OthersLoad(child.pid, synthetic.pid)
-            result = json.loads(harness.output(*load).removeprefix("measuring\n"))
-            result["others"] = others.cores()
+            with crowd as pid:
+                others = harness.OthersLoad(child.pid, synthetic.pid, *([pid] if pid else []))
+                result = json.loads(harness.output(*load).removeprefix("measuring\n"))
+                result["others"] = others.cores()
             result["private"] = result["router_private_kib"] / 1024
             result["private_before"] = before
     return result
+
+
+@contextlib.contextmanager
+def stopped_listeners(bench, port, count):
+    """Listeners that read nothing, from when the router has begun to drop their audio."""
+    with harness.process(bench.program("stopped-listeners"), port, count, STOPPED_SECONDS) as listeners:
+        if listeners.stdout.readline() != "listening\n":
+            raise harness.Failure("the stopped listeners were not let in")
+        harness.wait_until("a full socket", lambda: dropped_frames(port) > 0, 60)
+        yield listeners.pid
+
+
+def dropped_frames(port):
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+        found = re.search(r"^antiphon_router_dropped_frames_total (\d+)", answer.read().decode(), re.MULTILINE)
+    return int(found[1])
+
+
+def soak(bench):
+    """1,000 listeners that join, leave and stop reading at random: every packet is of its session, and next in order."""
+    socket, port = bench.directory / "synthetic.sock", harness.free_port()
+    sessions, packets = 1_000, bench.packets or (500_000 if bench.quick else 10_000_000)
+    command, protocol, _ = antiphon(bench, socket, port)
+    engine = [bench.program("synthetic-engine"), socket, sessions, AUDIO_BYTES, protocol]
+    with harness.process(*engine) as synthetic, open(bench.directory / "router.log", "w") as log:
+        synthetic.stdout.readline()
+        with harness.process(*command, stderr=log):
+            harness.wait_until("the router's readiness", lambda: harness.is_ready(port))
+            seed = time.time_ns() % 1_000_000
+            progress(f"soak, seed {seed}")
+            found = json.loads(harness.output(bench.program("soak-listeners"), port, sessions, sessions, packets, seed))
+            dropped = dropped_frames(port)
+    progress("")
+    keys = ["packets", "joins", "stalls", "closed", "foreign", "doubled", "lost", "missing"]
+    harness.table(f"Soak, seed {seed}", [*keys, "dropped, as the Router says"],
+                  [[*(f"{found[key]:,}" for key in keys), f"{dropped:,}"]])
+    if found["foreign"] or found["doubled"] or found["lost"] or found["missing"] > dropped:
+        raise harness.Failure(f"packets are in the wrong place: {found}, {dropped} dropped")

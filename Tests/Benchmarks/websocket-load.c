@@ -5,22 +5,11 @@
 //   CONTENT: synthetic, or real, which is counted and not looked into.
 // Prints "measuring" after the warm-up, and a JSON object at the end: what was delivered between warm-up and end, the router's CPU time for it, and its private memory
 // while they all listen.
-#include <arpa/inet.h>
-#include <fcntl.h>
-#include <netinet/tcp.h>
 #include <sys/epoll.h>
 
-#include "bench.h"
+#include "listener.h"
 
-enum { BUFFER_BYTES = 16384, TEXT = 1, BINARY = 2, CLOSE = 8, PING = 9, BATCH = 256, RECORD_HEADER_BYTES = 18 };
-
-struct listener {
-  int fd;
-  uint32_t session, next_sequence;
-  bool has_sequence;
-  size_t filled;
-  unsigned char buffer[BUFFER_BYTES];
-};
+enum { BATCH = 256, RECORD_HEADER_BYTES = 18 };
 
 static struct {
   bool is_measuring;
@@ -30,34 +19,6 @@ static struct {
 
 static int frames;
 static bool is_synthetic;
-
-static int open_listener(int port, uint32_t session) {
-  struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port),
-                                .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-  int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
-  if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) != 0)
-    die("connect: %s", strerror(errno));
-  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  // No burst of what has just been played: its packets are old, and the Node router has none.
-  char request[512], answer[2048], packets[32] = "";
-  if (frames > 0) snprintf(packets, sizeof packets, "&frames=%d", frames);
-  int length = snprintf(request, sizeof request,
-                        "GET /ws?session=%u&buffer_ms=0%s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n%s"
-                        "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
-                        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
-                        session, packets, port, frames > 0 ? "Sec-WebSocket-Protocol: antiphon.timed.v1\r\n" : "");
-  write_all(fd, request, (size_t)length);
-  // Byte by byte, so that nothing behind the answer is taken.
-  size_t filled = 0;
-  while (filled < 4 || memcmp(answer + filled - 4, "\r\n\r\n", 4) != 0) {
-    if (filled + 1 == sizeof answer || read(fd, answer + filled, 1) != 1) die("no answer to the upgrade");
-    filled++;
-  }
-  answer[filled] = 0;
-  if (strncmp(answer, "HTTP/1.1 101", 12) != 0) die("not upgraded: %s", answer);
-  fcntl(fd, F_SETFL, O_NONBLOCK);
-  return fd;
-}
 
 static void take_audio(struct listener *listener, const unsigned char *audio, size_t count, int64_t arrived_ns) {
   if (!is_synthetic) {
@@ -92,49 +53,17 @@ static void take_frame(struct listener *listener, int opcode, const unsigned cha
       if (count - at - RECORD_HEADER_BYTES < length) die("a record that is cut");
       take_audio(listener, payload + at + RECORD_HEADER_BYTES, length, arrived_ns);
     }
-  } else if (opcode == PING && count < 126) {
-    // A zero mask leaves the payload as it is.
-    unsigned char pong[6 + 125] = {0x8A, (unsigned char)(0x80 | count)};
-    memcpy(pong + 6, payload, count);
-    write_all(listener->fd, pong, 6 + count);
   } else if (opcode == CLOSE) {
     result.closed++;
   }
-}
-
-// Takes the whole frames at the buffer's beginning. A router never masks or splits what it sends.
-static void take_frames(struct listener *listener, int64_t arrived_ns) {
-  size_t at = 0;
-  while (listener->filled - at >= 4) {
-    const unsigned char *frame = listener->buffer + at;
-    size_t count = frame[1] & 0x7F, header = 2;
-    if (count == 126) {
-      count = (size_t)frame[2] << 8 | frame[3];
-      header = 4;
-    }
-    if ((frame[1] & 0x80) || (frame[1] & 0x7F) == 127 || header + count > BUFFER_BYTES)
-      die("an unexpected frame: %02x %02x", frame[0], frame[1]);
-    if (listener->filled - at < header + count) break;
-    take_frame(listener, frame[0] & 0x0F, frame + header, count, arrived_ns);
-    at += header + count;
-  }
-  listener->filled -= at;
-  memmove(listener->buffer, listener->buffer + at, listener->filled);
-}
-
-static void receive(struct listener *listener) {
-  ssize_t count = read(listener->fd, listener->buffer + listener->filled, BUFFER_BYTES - listener->filled);
-  if (count < 0 && errno == EAGAIN) return;
-  if (count <= 0) die("the router closed a connection");
-  listener->filled += (size_t)count;
-  take_frames(listener, now_ns());
 }
 
 static void receive_until(int epoll, int64_t end_ns) {
   struct epoll_event events[BATCH];
   for (int64_t left; (left = end_ns - now_ns()) > 0;) {
     int count = epoll_wait(epoll, events, BATCH, (int)(left / 1000000) + 1);
-    for (int i = 0; i < count; i++) receive(events[i].data.ptr);
+    for (int i = 0; i < count; i++)
+      if (!receive(events[i].data.ptr, take_frame)) die("the router closed a connection");
   }
 }
 
@@ -182,7 +111,7 @@ int main(int count, char **arguments) {
   for (int i = 0; i < clients; i++) {
     struct listener *listener = &listeners[i];
     listener->session = (uint32_t)(i % sessions);
-    listener->fd = open_listener(atoi(arguments[1]), listener->session);
+    listener->fd = open_listener(atoi(arguments[1]), listener->session, frames, 0);
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = listener};
     if (epoll_ctl(epoll, EPOLL_CTL_ADD, listener->fd, &event) != 0) die("epoll: %s", strerror(errno));
     // What is already connected is read meanwhile, so that no router has to hold anything back.

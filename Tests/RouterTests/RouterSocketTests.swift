@@ -152,6 +152,31 @@ import WireProtocol
     }
   }
 
+  @Test func `holds no session for lost before the engine has listed all`() async throws {
+    try await withEngine { router, engine in
+      let client = try await WebSocketClient.join(port: router.port, session: "one")
+      try await engine.startPlaying("one")
+      _ = try await client.nextText(containing: #""type":"playing""#)
+      try await engine.die()
+      try await router.waitForEngine(connected: false)
+      let others = try (0..<WireLimits.maximumHelloSessions).map { number in
+        var snapshot = SessionSnapshot(sessionID: try SessionID("other\(number)"), state: .streaming)
+        snapshot.url = "media:a"
+        return snapshot
+      }
+      let same = try await FakeEngine(path: router.enginePath, hello: FakeEngine.hello(sessions: others))
+      try await router.waitForEngine(connected: true)
+      // Who is paused has been read behind hello.
+      try await same.send(.paused(positionMilliseconds: 7), to: "other0")
+      try await expectPosition(of: "other0", 7, router)
+      let state = try await router.request("GET", "/api/v1/sessions/one").body
+      #expect(state.contains(#""state":"streaming""#), "\(state)")
+      try await same.send(EngineEvent(.listed).encodedLine())
+      #expect(try await client.nextText(containing: "ended").contains("finished"))
+      try await same.die()
+    }
+  }
+
   @Test func `routes nothing of an engine of another protocol version`() async throws {
     let hello = #"{"type":"hello","protocol":2,"engine_version":"9.0"}"# + "\n"
     try await RunningRouter.run { router in

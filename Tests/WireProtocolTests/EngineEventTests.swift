@@ -33,7 +33,7 @@ import WireProtocol
       url: "media:a", contentType: "image/png", byteCount: 9, entityTag: "\"1\"", offset: 6,
       data: Data([0, 255, 7]))
     let bodies: [EngineEvent.Body] = [
-      .artwork(piece), .burst(anchor, count: 25),
+      .artwork(piece), .burst(anchor, count: 25), .listed,
       .hello(hello), .extracting(url: "u"), .extracting(url: "u", tag: "17.r1-2"), .ready(ready),
       .playing(anchor), .paused(positionMilliseconds: 1),
       .resumed(anchor), .seeked(positionMilliseconds: 1, dueNanoseconds: nil),

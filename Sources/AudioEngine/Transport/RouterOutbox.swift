@@ -8,29 +8,11 @@ import WireProtocol
 /// commands are read, and one that does not fit is replaced by a short error. Who asks for too much costs neither
 /// the connection nor others' audio.
 package struct RouterOutbox {
-  fileprivate struct Pending {
-    enum Kind {
-      case audio
-      case event
-      case answer
-      case outOfBand
-      /// Takes the place of an answer.
-      case overflowAnswer
-      /// Says how many packets of its session are missing here.
-      case dropped(count: Int)
-    }
-
-    var kind: Kind
-    var sessionID: SessionID?
-    var bytes: [UInt8]
-    var enqueuedNanoseconds: UInt64
-
-    static func dropped(_ count: Int, of id: SessionID, enqueuedNanoseconds: UInt64) -> Pending {
-      Pending(
-        kind: .dropped(count: count), sessionID: id,
-        bytes: EngineEvent(.dropped(count: count), sessionID: id).encodedLine(),
-        enqueuedNanoseconds: enqueuedNanoseconds)
-    }
+  /// What is offered to the socket of one message.
+  private struct Piece {
+    let byteCount: Int
+    /// The count of lost packets that is told before the message.
+    var dropped: (id: SessionID, count: Int)?
   }
 
   /// What came of a flush.
@@ -53,8 +35,6 @@ package struct RouterOutbox {
   /// kept for long.
   private static let patientAnswerByteCount = WireLimits.socketBufferByteCount
   private static let patientErrorCount = 256
-  /// Old audio is looked for once in this time: a look goes through the whole queue.
-  private static let dropIntervalNanoseconds: UInt64 = 100_000_000
   /// Bytes offered to the socket in one call.
   private static let chunkByteCount = 64 * 1024
   /// The `overloaded` error that is sent in place of an answer that does not fit.
@@ -67,20 +47,23 @@ package struct RouterOutbox {
 
   /// What is left of a message of which a part has gone out.
   private var begun: ArraySlice<UInt8> = []
-  /// Audio, events and answers, in order.
-  private var queue: Deque<Pending> = []
+  /// Audio, events and answers, in order. The first `trimmedCount` are past the limit, and hold no audio any more.
+  private var rounds: Deque<OutboxRound> = []
+  private var trimmedCount = 0
   /// Answers that concern no session: they go out when nothing else waits.
-  private var outOfBandAnswers: Deque<Pending> = []
-  /// Whole messages put together for one call; kept for its capacity.
+  private var outOfBandAnswers: Deque<[UInt8]> = []
+  /// Messages put together for one call, and what it is made of behind `begun`; kept for their capacity.
   private var chunk: [UInt8] = []
-  /// Dropped with nothing of the session behind them yet.
+  private var pieces: [Piece] = []
+  /// Whether the socket took less than it was offered last.
+  private var isBlocked = false
+  /// Packets dropped with nothing of their session in the trimmed rounds behind them.
   private var dropped: [SessionID: Int] = [:]
   private var eventByteCount = 0
   private var answerByteCount = 0
   private var outOfBandByteCount = 0
   private var overflowAnswerCount = 0
   private var queuedByteCount = 0
-  private var nextDropNanoseconds: UInt64 = 0
   /// Packets dropped since the last call of `takeDroppedCount`.
   private var droppedCount = 0
   /// Answers dropped since then without even an error in their place.
@@ -88,7 +71,7 @@ package struct RouterOutbox {
 
   package init() {}
 
-  package var isEmpty: Bool { begun.isEmpty && queue.isEmpty && outOfBandAnswers.isEmpty }
+  package var isEmpty: Bool { begun.isEmpty && rounds.isEmpty && outOfBandAnswers.isEmpty }
   /// Bytes of everything that waits.
   package var byteCount: Int { begun.count + queuedByteCount }
 
@@ -126,18 +109,9 @@ package struct RouterOutbox {
         first += 1
       }
     }
-    for message in batch.messages[first...] where message.recipient == nil || message.recipient == recipient {
-      if !hasRoom(for: message) {
-        // What the connection takes right now needs no room.
-        guard flush(write: write) != .failed else { return .failed }
-      }
-      if hasRoom(for: message) {
-        enqueue(Pending(message, of: batch, enqueuedNanoseconds: nowNanoseconds))
-      } else {
-        refuse(message, nowNanoseconds)
-      }
-    }
-    dropOld(nowNanoseconds)
+    let kept = keep(batch, from: first, recipient, now: nowNanoseconds, write: write)
+    guard kept else { return .failed }
+    trim(nowNanoseconds)
     guard eventByteCount <= Self.eventByteLimit else { return .failed }
     return flush(write: write)
   }
@@ -148,9 +122,56 @@ package struct RouterOutbox {
       fillChunk()
       guard let taken = chunk.withUnsafeBytes(write) else { return .failed }
       remove(byteCount: taken)
-      if taken < chunk.count { return .blocked }
+      isBlocked = taken < chunk.count
+      if isBlocked { return .blocked }
     }
     return .drained
+  }
+
+  // MARK: What waits
+
+  /// - Returns: false where the connection is gone.
+  private mutating func keep(
+    _ batch: MessageBatch, from first: Int, _ recipient: RouterConnection.ID, now: UInt64,
+    write: (UnsafeRawBufferPointer) -> Int?
+  ) -> Bool {
+    var round = OutboxRound(enqueuedNanoseconds: now)
+    for message in batch.messages[first...] where message.recipient == nil || message.recipient == recipient {
+      if !hasRoom(for: message) {
+        // What the connection takes right now needs no room.
+        append(round)
+        round = OutboxRound(enqueuedNanoseconds: now)
+        guard flush(write: write) != .failed else { return false }
+      }
+      let bytes = batch.bytes[message.range]
+      guard hasRoom(for: message) else {
+        refuse(message, in: &round)
+        continue
+      }
+      switch message.kind {
+      case .audio: round.append(bytes, .audio, of: message.sessionID)
+      case .event: round.append(bytes, .event, of: message.sessionID)
+      case .answer:
+        // Before the next message asks for room.
+        answerByteCount += bytes.count
+        round.append(bytes, .answer, of: message.sessionID)
+      case .outOfBand:
+        outOfBandByteCount += bytes.count
+        queuedByteCount += bytes.count
+        outOfBandAnswers.append(Array(bytes))
+      }
+    }
+    append(round)
+    return true
+  }
+
+  private mutating func append(_ round: OutboxRound) {
+    guard !round.isEmpty else { return }
+    round.forEachEntry { entry, _ in
+      queuedByteCount += entry.byteCount
+      if case .event = entry.kind { eventByteCount += entry.byteCount }
+    }
+    rounds.append(round)
   }
 
   private func hasRoom(for message: MessageBatch.Message) -> Bool {
@@ -161,100 +182,123 @@ package struct RouterOutbox {
     }
   }
 
-  private mutating func refuse(_ message: MessageBatch.Message, _ now: UInt64) {
+  private mutating func refuse(_ message: MessageBatch.Message, in round: inout OutboxRound) {
     guard overflowAnswerCount < Self.overflowAnswerCountLimit else {
       lostAnswerCount += 1
       return
     }
     var bytes: [UInt8] = []
     Self.overflowAnswer.write(to: &bytes, sessionID: message.sessionID, requestID: message.requestID)
-    enqueue(
-      Pending(kind: .overflowAnswer, sessionID: message.sessionID, bytes: bytes, enqueuedNanoseconds: now))
+    overflowAnswerCount += 1
+    round.append(bytes, .overflowAnswer, of: message.sessionID)
   }
 
-  private mutating func enqueue(_ message: Pending) {
-    if let id = message.sessionID, let count = dropped.removeValue(forKey: id) {
-      keep(.dropped(count, of: id, enqueuedNanoseconds: message.enqueuedNanoseconds))
-    }
-    keep(message)
-  }
-
-  private mutating func keep(_ message: Pending) {
-    count(message, by: 1)
-    if case .outOfBand = message.kind { outOfBandAnswers.append(message) } else { queue.append(message) }
-  }
-
-  private mutating func count(_ message: Pending, by sign: Int) {
-    let length = sign * message.bytes.count
-    queuedByteCount += length
-    switch message.kind {
-    case .audio: break
-    case .event, .dropped: eventByteCount += length
-    case .answer: answerByteCount += length
-    case .outOfBand: outOfBandByteCount += length
-    case .overflowAnswer: overflowAnswerCount += sign
-    }
-  }
-
-  /// Leaves out old audio; the count stands where the audio stood, before the session's next message.
-  private mutating func dropOld(_ now: UInt64) {
-    guard now >= nextDropNanoseconds else { return }
-    nextDropNanoseconds = now + Self.dropIntervalNanoseconds
+  /// Leaves out old audio, round by round from the oldest on; the count stands where the audio stood, before the
+  /// session's next message.
+  private mutating func trim(_ now: UInt64) {
     let cutoff = now > Self.audioLimitNanoseconds ? now - Self.audioLimitNanoseconds : 0
-    let old = queue
-    queue = []
-    // What was dropped last stands behind all that waits of its session.
-    let last = dropped
-    dropped = [:]
-    for message in old {
-      count(message, by: -1)
-      switch (message.kind, message.sessionID) {
-      case (.audio, let id?) where message.enqueuedNanoseconds < cutoff:
-        dropped[id, default: 0] += 1
-        droppedCount += 1
-      // Merged with what is missing behind it.
-      case (.dropped(let count), let id?): dropped[id, default: 0] += count
-      default: enqueue(message)
+    while trimmedCount < rounds.count, rounds[trimmedCount].enqueuedNanoseconds < cutoff {
+      let old = rounds[trimmedCount]
+      var kept = OutboxRound(enqueuedNanoseconds: old.enqueuedNanoseconds)
+      old.forEachEntry { entry, bytes in
+        if case .audio = entry.kind, let id = entry.sessionID {
+          dropped[id, default: 0] += 1
+          droppedCount += 1
+          queuedByteCount -= entry.byteCount
+          return
+        }
+        if let id = entry.sessionID, let count = dropped.removeValue(forKey: id) {
+          let line = Self.droppedLine(count, of: id)
+          kept.append(line, .dropped, of: id)
+          queuedByteCount += line.count
+          eventByteCount += line.count
+        }
+        kept.append(bytes, entry.kind, of: entry.sessionID)
+      }
+      if kept.isEmpty {
+        rounds.remove(at: trimmedCount)
+      } else {
+        rounds[trimmedCount] = kept
+        trimmedCount += 1
       }
     }
-    dropped.merge(last, uniquingKeysWith: +)
   }
 
-  /// Puts the next messages together.
+  private static func droppedLine(_ count: Int, of id: SessionID) -> [UInt8] {
+    EngineEvent(.dropped(count: count), sessionID: id).encodedLine()
+  }
+
+  // MARK: What goes out
+
+  /// Puts the next messages together: the first alone for a socket that took nothing lately.
   private mutating func fillChunk() {
+    let limit = isBlocked ? 1 : Self.chunkByteCount
     chunk.removeAll(keepingCapacity: true)
+    pieces.removeAll(keepingCapacity: true)
     chunk += begun
-    for waiting in [queue, outOfBandAnswers] {
-      for message in waiting {
-        guard chunk.count < Self.chunkByteCount else { return }
-        chunk += message.bytes
+    for (index, round) in rounds.enumerated() {
+      guard chunk.count < limit else { return }
+      var start = round.nextByte
+      for entry in round.entries[round.nextEntry...] {
+        guard chunk.count < limit else { return }
+        let isTrimmed = index < trimmedCount
+        offer(
+          round.bytes[start..<start + entry.byteCount], isTrimmed || dropped.isEmpty ? nil : entry.sessionID)
+        start += entry.byteCount
       }
+    }
+    for answer in outOfBandAnswers {
+      guard chunk.count < limit else { return }
+      offer(answer[...], nil)
     }
   }
 
-  /// Forgets what has gone out, in the order it was put together in.
+  /// - Parameter id: the session whose lost packets are told first, if there are any.
+  private mutating func offer(_ message: ArraySlice<UInt8>, _ id: SessionID?) {
+    var piece = Piece(byteCount: message.count)
+    if let id, let count = dropped.removeValue(forKey: id) {
+      let line = Self.droppedLine(count, of: id)
+      piece = Piece(byteCount: line.count + message.count, dropped: (id, count))
+      chunk += line
+    }
+    chunk += message
+    pieces.append(piece)
+  }
+
+  /// Forgets what has gone out.
   private mutating func remove(byteCount: Int) {
-    var left = byteCount - begun.count
+    var start = begun.count
     begun = begun.dropFirst(byteCount)
-    while left > 0, let message = queue.popFirst() ?? outOfBandAnswers.popFirst() {
-      count(message, by: -1)
-      begun = message.bytes.dropFirst(left)
-      left -= message.bytes.count
+    for piece in pieces {
+      if start < byteCount {
+        removeFirst()
+        // A copy: the chunk keeps its memory for the next call.
+        begun = Array(chunk[byteCount..<max(byteCount, start + piece.byteCount)])[...]
+      } else if let (id, count) = piece.dropped {
+        dropped[id, default: 0] += count
+      }
+      start += piece.byteCount
     }
   }
-}
 
-extension RouterOutbox.Pending {
-  fileprivate init(_ message: MessageBatch.Message, of batch: MessageBatch, enqueuedNanoseconds: UInt64) {
-    let kind: Kind =
-      switch message.kind {
-      case .audio: .audio
-      case .event: .event
-      case .answer: .answer
-      case .outOfBand: .outOfBand
-      }
-    self.init(
-      kind: kind, sessionID: message.sessionID, bytes: Array(batch.bytes[message.range]),
-      enqueuedNanoseconds: enqueuedNanoseconds)
+  private mutating func removeFirst() {
+    guard !rounds.isEmpty else {
+      guard let answer = outOfBandAnswers.popFirst() else { return }
+      queuedByteCount -= answer.count
+      outOfBandByteCount -= answer.count
+      return
+    }
+    let entry = rounds[0].entries[rounds[0].nextEntry]
+    queuedByteCount -= entry.byteCount
+    switch entry.kind {
+    case .audio: break
+    case .event, .dropped: eventByteCount -= entry.byteCount
+    case .answer: answerByteCount -= entry.byteCount
+    case .overflowAnswer: overflowAnswerCount -= 1
+    }
+    rounds[0].removeFirst()
+    guard rounds[0].isEmpty else { return }
+    rounds.removeFirst()
+    trimmedCount = max(0, trimmedCount - 1)
   }
 }

@@ -11,18 +11,14 @@ extension DataPlane {
     announceEngines()
     for snapshot in hello.sessions { adopt(snapshot, engine) }
     if areEnginesKnown { resumeUnplaced() }
+    engine.listingStartedAtMilliseconds = hello.startedAtMilliseconds
     // Where hello is not full it names every session.
-    guard hello.sessions.count >= WireLimits.maximumHelloSessions else {
-      return resumeUnconfirmed(of: engine, startedAtMilliseconds: hello.startedAtMilliseconds)
-    }
-    let wait = TimeAmount.milliseconds(RouterLimits.listingMilliseconds)
-    eventLoop.assumeIsolated().scheduleTask(in: wait) { [weak self] in
-      self?.resumeUnconfirmed(of: engine, startedAtMilliseconds: hello.startedAtMilliseconds)
-    }
+    if hello.sessions.count < WireLimits.maximumHelloSessions { resumeUnconfirmed(of: engine) }
   }
 
   func engineWentAway(_ engine: RoutedEngine) {
     engine.unconfirmed = []
+    engine.listingStartedAtMilliseconds = nil
     let unavailable = ErrorReport(
       .engineUnavailable, engine.link.status.message ?? "the connection to the engine was lost",
       hint: "the Router keeps trying", stage: .command)
@@ -49,6 +45,7 @@ extension DataPlane {
 
   func engineReported(_ event: EngineEvent, _ engine: RoutedEngine) {
     if takeBurst(event, engine) { return }
+    if case .listed = event.body { return resumeUnconfirmed(of: engine) }
     let requester = event.requestID.flatMap { answers(event) ? engine.pending.take($0) : nil }
     guard let id = event.sessionID else {
       requester?.answer(.event(event))
@@ -186,7 +183,9 @@ extension DataPlane {
 
   /// What this engine has not named, it does not play. It counts as known from here on: until then, what the one
   /// before it played is only lost.
-  private func resumeUnconfirmed(of engine: RoutedEngine, startedAtMilliseconds started: Int) {
+  private func resumeUnconfirmed(of engine: RoutedEngine) {
+    guard let started = engine.listingStartedAtMilliseconds else { return }
+    engine.listingStartedAtMilliseconds = nil
     let isSameEngine = started == engine.startedAtMilliseconds
     engine.startedAtMilliseconds = started
     let lost = engine.unconfirmed

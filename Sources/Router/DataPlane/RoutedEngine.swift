@@ -16,6 +16,8 @@ final class RoutedEngine: EngineLinkDelegate {
   var startedAtMilliseconds: Int?
   /// Sessions that it plays as far as we know, and that it has not named yet.
   var unconfirmed: Set<SessionID> = []
+  /// When the engine had started that has not named all its sessions yet (`listed`); nil where none is listing.
+  var listingStartedAtMilliseconds: Int?
   /// Whether its clock is ours: it is on the same machine.
   private let sharesClock: Bool
   private var clock = ClockOffset.none

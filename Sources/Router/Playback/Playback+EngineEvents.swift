@@ -40,7 +40,7 @@ extension Playback {
       reported = SessionSnapshot(sessionID: id, state: .idle)
     case .muted(let roles): reported.muted = roles
     case .hello, .dropped, .prepared, .stuck, .media, .artwork, .resolved, .why, .error, .performing,
-      .rendered, .burst:
+      .rendered, .burst, .listed:
       break
     }
   }
