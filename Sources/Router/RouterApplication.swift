@@ -116,7 +116,7 @@ package struct RouterApplication: Service {
     music.cancel()
     await music.value
     // Before the loop ends, so that nothing is scheduled on it any more.
-    try await plane { plane in plane.stop() }
+    try await plane { plane in plane.close() }.get()
     try state.close()
     try outcome.get()
   }

@@ -85,8 +85,8 @@ def delivered(bench, paths, count, prime, *flags):
             router.request("POST", "/api/v1/sessions/prime/stop")
         seconds = 3 if bench.quick else SECONDS
         load = [bench.program("websocket-load"), router.port, count, 1, WARM_UP_SECONDS, seconds, router.pid, 0, "real"]
-        router.request_all((f"/api/v1/sessions/{number}/play", {"url": f"media:{paths[number % len(paths)].name}"})
-                           for number in range(count))
+        router.request_all([(f"/api/v1/sessions/{number}/play", {"url": f"media:{paths[number % len(paths)].name}"})
+                            for number in range(count)])
         with harness.process(*load) as listeners:
             if listeners.stdout.readline() != "measuring\n":
                 raise harness.Failure(f"the listeners did not begin; see {bench.directory}/router.log")

@@ -1,9 +1,11 @@
 """SIGTERM: both say that they stop, answer who waits, and are gone within 5 s whatever their clients do."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import time
+from collections import Counter
 from contextlib import closing
 
 import aiohttp
@@ -11,7 +13,7 @@ import pytest
 
 from client import connect_to_engine, listen, raw_request, request
 from media import OGG_OPUS, tone_clip
-from processes import Antiphon
+from processes import Antiphon, wait_ready
 from web_server import WebServer
 
 SONG = tone_clip(440, 120, OGG_OPUS)
@@ -63,6 +65,39 @@ async def test_listeners_are_told_and_closed_with_1001(antiphon, new_session):
 async def wait_closed(listener) -> None:
     while listener.closed is None:
         await asyncio.sleep(0.01)
+
+
+async def test_what_was_answered_before_it_stopped_is_on_disk(antiphon, new_session):
+    """Commands come until its last moment; it ends cleanly, and begins again with what it has promised."""
+    for _ in range(3):
+        sessions, added = [new_session() for _ in range(8)], Counter()
+        async with contextlib.AsyncExitStack() as stack:
+            clients = [await stack.enter_async_context(listen(antiphon.router.url, name)) for name in sessions]
+            adding = [
+                asyncio.create_task(add_for_ever(client, session, added))
+                for session, client in zip(sessions, clients, strict=True)
+                for _ in range(4)
+            ]
+            await clients[0].wait_event("queue")
+            # Both at once, as a service manager stops them: what the engine ends is written, too.
+            await asyncio.gather(stop(antiphon.router), stop(antiphon.engine))
+            for task in adding:
+                task.cancel()
+            await asyncio.wait(adding)
+        assert added and "cannot be written" not in antiphon.router.log.read_text()
+        await asyncio.to_thread(antiphon.engine.start)
+        await asyncio.to_thread(antiphon.router.start)
+        await asyncio.to_thread(wait_ready, antiphon.router)
+        for session, count in added.items():
+            queue = (await request("GET", f"{antiphon.router.url}/api/v1/sessions/{session}/queue")).body
+            # The first one is played.
+            there = queue["total"] + ("current" in queue)
+            assert there >= count, f"{there} of {count} tracks are left in {session}"
+
+
+async def add_for_ever(client, session: str, added: Counter) -> None:
+    while (await client.ask("queue_add", url=SONG.url))["type"] == "queue":
+        added[session] += 1
 
 
 async def test_no_client_keeps_the_router(antiphon, new_session):

@@ -133,6 +133,14 @@ final class DataPlane {
     }
   }
 
+  /// Stops, and takes no more to disk than what there is.
+  ///
+  /// - Returns: fulfilled once that is written, or cannot be.
+  func close() -> EventLoopFuture<Void> {
+    stop()
+    return state.close()
+  }
+
   /// Whether one more may listen.
   func checkRoom(for request: ListenRequest) throws(RequestError) {
     try store.checkRoom(for: request.sessionID)

@@ -45,6 +45,9 @@ final class StateWriter {
   private var waiting = DiskWaiters()
   private var clockWrittenMilliseconds = 0
   private var isCollecting = false
+  /// Set when the Router stops: nothing is written after what there was then.
+  private var closing: EventLoopPromise<Void>?
+  private var isClosed = false
 
   init(store: StateStore, clock: CumulativeUptimeClock, eventLoop: any EventLoop, logger: Logger) {
     self.store = store
@@ -161,6 +164,16 @@ final class StateWriter {
     write()
   }
 
+  /// Writes what there is, and nothing after it: the store can be closed then.
+  ///
+  /// - Returns: fulfilled once it is on disk, or cannot be brought there.
+  func close() -> EventLoopFuture<Void> {
+    let promise = eventLoop.makePromise(of: Void.self)
+    closing = promise
+    write(isRetry: true)
+    return promise.futureResult
+  }
+
   /// As `StateStore.loadQueue`.
   func readQueue(
     of record: SessionRecord, completion: @escaping @Sendable (Result<LoadedQueue, any Error>) -> Void
@@ -190,7 +203,7 @@ final class StateWriter {
 
   /// - Parameter isRetry: while nothing can be written, it is tried at each checkpoint alone.
   private func write(isRetry: Bool = false) {
-    guard underway == nil, !isCollecting, problem == nil || isRetry else { return }
+    guard underway == nil, !isCollecting, !isClosed, problem == nil || isRetry else { return }
     for (id, session) in cargo.anew {
       batch.cleared.insert(id)
       batch.changes[id] = QueueChanges(session.queue.allRows)
@@ -225,6 +238,10 @@ final class StateWriter {
     }
     // After a failure the next checkpoint tries again.
     if problem == nil, !cargo.sessions.isEmpty || !cargo.waiters.isEmpty || !batch.isEmpty { write() }
+    if let closing, underway == nil {
+      isClosed = true
+      closing.succeed()
+    }
   }
 
   private func tell(_ waiters: [Waiter], _ report: ErrorReport?) {
