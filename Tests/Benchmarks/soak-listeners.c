@@ -7,7 +7,9 @@
 
 #include "listener.h"
 
-enum { BATCH = 256, PAYLOAD_BYTES = 17, MOVE_INTERVAL_MS = 10, STALL_INTERVAL_MS = 100, LONGEST_STALL_MS = 9000 };
+enum { BATCH = 256, PAYLOAD_BYTES = 17, MOVE_INTERVAL_MS = 10, STALL_INTERVAL_MS = 50, LONGEST_STALL_MS = 15000,
+       // So little that what a stalled listener does not read soon waits in the router.
+       RECEIVE_BYTES = 4096 };
 
 struct member {
   struct listener listener;
@@ -27,7 +29,7 @@ static struct member *member_of(struct listener *listener) { return (struct memb
 
 static void join(struct member *member) {
   member->listener = (struct listener){.session = (uint32_t)(rand() % soak.sessions)};
-  member->listener.fd = open_listener(soak.port, member->listener.session, 0, 0);
+  member->listener.fd = open_listener(soak.port, member->listener.session, 0, RECEIVE_BYTES);
   member->stalled_until_ns = 0;
   member->was_stalled = false;
   struct epoll_event event = {.events = EPOLLIN, .data.ptr = member};
