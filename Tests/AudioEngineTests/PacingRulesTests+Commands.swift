@@ -27,7 +27,7 @@ extension PacingRulesTests {
     play()
     try hear(5)
     let last = times(router.takeLog()).last!
-    simulated.effects.waiting.withLock { $0.splicesAtOnce = 0 }
+    simulated.effects.waiting.withLock { $0.hasRoomForSplices = false }
     send(.pause)
     send(.resume)
     try simulated.run(milliseconds: 100)
@@ -44,84 +44,6 @@ extension PacingRulesTests {
     try simulated.step()
     #expect(events(router.takeLog()).map { $0.split(separator: " ")[1] } == ["paused", "ended"])
     #expect(simulated.director.counts.transitionsWithoutFade == 1)
-  }
-
-  /// Gives splices as two cores would that begin and finish one in 1.2 ms.
-  private func renderSplices(until end: UInt64) throws {
-    while simulated.now < end {
-      simulated.wait(nanoseconds: 600_000)
-      if simulated.spliceCount > 0 { simulated.deliverSplice(beginsFirst: true) }
-      try simulated.step()
-    }
-  }
-
-  @Test func `sixty seeks in one moment all fade, and nine in ten are answered within 40 ms`() throws {
-    let ids = try (0..<60).map { try SessionID("s\($0)") }
-    for (number, id) in ids.enumerated() {
-      play(id, track: number % 6 + 1, packets: 500)
-      if number % 8 == 0 { try simulated.run(milliseconds: 7) }
-    }
-    try hear(200)
-    _ = router.takeLog()
-    let asked = simulated.now
-    for id in ids { send(.seek(positionMilliseconds: 5_000), to: id) }
-    try renderSplices(until: asked + 150_000_000)
-    let log = router.takeLog()
-    #expect(simulated.director.counts.transitionsWithoutFade == 0)
-    #expect(log.count { $0.contains(" seeked 5000 ") } == ids.count)
-    for id in ids {
-      let kinds = log.filter { $0.hasPrefix("\(id) fade") }.map { $0.split(separator: " ")[1] }
-      #expect(kinds == ["fadeOut", "fadeIn", "fadeIn", "fadeIn", "fadeIn"], "\(id)")
-    }
-    let answered = log.filter { $0.contains(" fadeOut ") }.compactMap { line in
-      line.firstRange(of: " at ").flatMap { Int(line[$0.upperBound...]) }
-    }
-    #expect(answered.sorted()[53] - Int(asked / 1_000_000) <= 40)
-  }
-
-  @Test func `a cut whose fade is late is put off, and its fade in is kept`() throws {
-    play()
-    try hear(5)
-    _ = router.takeLog()
-    send(.seek(positionMilliseconds: 1_000))
-    for _ in 0..<40 {
-      simulated.wait(nanoseconds: 1_000_000)
-      try simulated.step()
-    }
-    let before = router.takeLog()
-    #expect(before.count == 2 && before.allSatisfy { $0.hasPrefix("a timeline") })
-    try simulated.run(milliseconds: 150)
-    let kinds = router.takeLog().prefix(7).map { $0.split(separator: " ")[1] }
-    #expect(kinds == ["fadeOut", "seeked", "fadeIn", "fadeIn", "fadeIn", "fadeIn", "timeline"])
-    #expect(simulated.director.counts.transitionsWithoutFade == 0)
-  }
-
-  @Test func `a cut is not put off past the last packet of a part`() throws {
-    play(end: 200)
-    try hear(5)
-    _ = router.takeLog()
-    send(.seek(positionMilliseconds: 20))
-    for _ in 0..<200 {
-      simulated.wait(nanoseconds: 1_000_000)
-      try simulated.step()
-    }
-    let log = router.takeLog()
-    let seeked = try #require(log.firstIndex { $0.hasPrefix("a seeked 20 ") })
-    #expect(log[seeked - 1].hasPrefix("a timeline 160"))
-    #expect(simulated.director.counts.transitionsWithoutFade >= 1)
-  }
-
-  @Test func `a cut at the end of a loop's round happens in the next one, with its fade`() throws {
-    play(packets: 20, loop: true)
-    try hear(19)
-    _ = router.takeLog()
-    // The last packet is due in less time than a splice needs.
-    simulated.effects.waiting.withLock { $0.leadNanoseconds = 30_000_000 }
-    send(.pause)
-    try simulated.run(milliseconds: 200)
-    let log = router.takeLog()
-    #expect(log.contains { $0.hasPrefix("a playing 0") })
-    #expect(log.last?.hasPrefix("a paused") == true && log.dropLast().last?.hasPrefix("a fadeOut") == true)
   }
 
   @Test func `a seek fades out here and in there`() throws {

@@ -23,7 +23,7 @@ struct SessionSimulation {
     case connect, disconnect
     case blocks(Bool)
     case isFull(Bool)
-    case splices(atOnce: Int, leadNanoseconds: UInt64)
+    case splices(hasRoom: Bool, leadNanoseconds: UInt64)
     case trims
 
     var words: String {
@@ -203,11 +203,11 @@ struct SessionSimulation {
       trace.append(.isFull(isFull))
       simulated.setFull(isFull)
     case 6:
-      let atOnce = [0, 1, 1, 4].randomElement(using: &random)!
+      let hasRoom = chance(70)
       let lead: UInt64 = chance(70) ? 4_000_000 : 60_000_000
-      trace.append(.splices(atOnce: atOnce, leadNanoseconds: lead))
+      trace.append(.splices(hasRoom: hasRoom, leadNanoseconds: lead))
       simulated.effects.waiting.withLock {
-        $0.splicesAtOnce = atOnce
+        $0.hasRoomForSplices = hasRoom
         $0.leadNanoseconds = lead
       }
     default:
@@ -229,7 +229,7 @@ struct SessionSimulation {
   /// Lets everything come to an end: no request may be left without its answer, and no session without its end.
   private mutating func finish() throws(Violation) {
     simulated.setFull(false)
-    simulated.effects.waiting.withLock { $0.splicesAtOnce = 4 }
+    simulated.effects.waiting.withLock { $0.hasRoomForSplices = true }
     for router in simulated.routers { router.allowance = .max }
     for _ in 0..<4 {
       for producer in simulated.producers { simulated.produce(1_000, by: producer) }

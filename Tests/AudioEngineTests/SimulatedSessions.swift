@@ -39,7 +39,7 @@ struct SimulatedPacket: Equatable {
       + (0..<3).map { UInt8(truncatingIfNeeded: positionMilliseconds >> (16 - 8 * $0)) }
   }
 
-  /// What a splice gives, in packets of this kind.
+  /// What `Splice.render` gives, in packets of this kind.
   static func render(_ splice: Splice) -> [[UInt8]] {
     guard let incoming = splice.incoming else { return [faded(splice.outgoing!, 0, .fadeOut)] }
     return (0..<4).map { faded(incoming, $0, .fadeIn) }
@@ -125,19 +125,10 @@ final class SimulatedEffects: SessionEffects {
     let key: TrackKey
   }
 
-  struct Render {
-    let id: SessionID
-    let number: UInt64
-    /// Of each splice, its packets.
-    var packets: [[[UInt8]]]
-    /// Whether the first packets were given.
-    var isBegun = false
-  }
-
   struct Waiting {
     var acquisitions: [Acquisition] = []
-    var splices: [Render] = []
-    var splicesAtOnce = 4
+    var splices: [(id: SessionID, transitionNumber: UInt64, splices: [Splice])] = []
+    var hasRoomForSplices = true
     var leadNanoseconds: UInt64 = 4_000_000
   }
 
@@ -147,13 +138,12 @@ final class SimulatedEffects: SessionEffects {
     waiting.withLock { $0.acquisitions.append(Acquisition(id: id, moveNumber: moveNumber, key: key)) }
   }
 
-  func render(_ splices: [Splice], for id: SessionID, renderNumber: UInt64) {
-    let packets = splices.map(SimulatedPacket.render)
-    waiting.withLock { $0.splices.append(Render(id: id, number: renderNumber, packets: packets)) }
+  func render(_ splices: [Splice], for id: SessionID, transitionNumber: UInt64) {
+    waiting.withLock { $0.splices.append((id, transitionNumber, splices)) }
   }
 
   var spliceLeadNanoseconds: UInt64 { waiting.withLock { $0.leadNanoseconds } }
-  var splicesAtOnce: Int { waiting.withLock { $0.splicesAtOnce } }
+  var hasRoomForSplices: Bool { waiting.withLock { $0.hasRoomForSplices } }
 
   func post(_ message: SessionMessage) {}
   func report(_ error: ErrorReport, of id: SessionID) {}
@@ -263,24 +253,11 @@ final class SimulatedSessions {
     director.handle(.timelineAcquired(next.id, moveNumber: next.moveNumber, result), now: now)
   }
 
-  /// Gives the director what is next of the oldest splice that it has asked for; no packets where rendering fails.
-  ///
-  /// - Parameter beginsFirst: whether what is begun is finished only when there is none to begin with.
-  func deliverSplice(isFailing: Bool = false, beginsFirst: Bool = false) {
-    var next = effects.waiting.withLock { waiting in
-      waiting.splices.remove(at: beginsFirst ? waiting.splices.firstIndex { !$0.isBegun } ?? 0 : 0)
-    }
-    guard !next.isBegun else {
-      let rest = next.packets.flatMap { $0.dropFirst() }
-      return director.handle(.spliceFinished(next.id, renderNumber: next.number, rest), now: now)
-    }
-    let first = isFailing ? [] : next.packets.map { $0[0] }
-    next.isBegun = true
-    // The others come later, and others' splices between.
-    if !isFailing, next.packets.contains(where: { $0.count > 1 }) {
-      effects.waiting.withLock { [next] in $0.splices.append(next) }
-    }
-    director.handle(.spliced(next.id, renderNumber: next.number, first), now: now)
+  /// Gives the director the oldest splice that it has asked for; without packets where rendering fails.
+  func deliverSplice(isFailing: Bool = false) {
+    let next = effects.waiting.withLock { $0.splices.removeFirst() }
+    let packets = isFailing ? [] : next.splices.flatMap(SimulatedPacket.render)
+    director.handle(.spliced(next.id, transitionNumber: next.transitionNumber, packets), now: now)
   }
 
   var acquisitionCount: Int { effects.waiting.withLock { $0.acquisitions.count } }

@@ -5,6 +5,7 @@ import os
 import signal
 import statistics
 from contextlib import AsyncExitStack
+from itertools import pairwise
 
 import pytest
 
@@ -66,9 +67,8 @@ def marks(listeners: dict[str, Listener]) -> dict[str, int]:
 def assert_places_go_on(listener: Listener) -> None:
     """No packet is heard twice, and none is left out but for what the silence cost."""
     places = [packet.position_ms for packet in listener.packets()]
-    assert all(before < after for before, after in zip(places, places[1:], strict=False)), (
-        f"{listener.session} goes back: {[pair for pair in zip(places, places[1:], strict=False) if pair[0] >= pair[1]]}"
-    )
+    back = [(before, after) for before, after in pairwise(places) if before >= after]
+    assert not back, f"{listener.session} goes back: {back}"
 
 
 async def test_sessions_are_shared_among_the_engines(cluster):
@@ -157,7 +157,7 @@ async def test_without_any_engine_sessions_wait_for_the_next(cluster):
         cluster.engines[1].start()
         await heard_since(listeners, marks(listeners))
         assert (await settled(cluster))[1] == set(TONES)
-        for name, listener in listeners.items():
+        for listener in listeners.values():
             assert_places_go_on(listener)
 
 

@@ -1,17 +1,16 @@
 import WireProtocol
 
-/// What the director has done elsewhere: splices on threads of their own, timelines by the command handler.
+/// What the director has done elsewhere: splices on their own thread, timelines by the command handler.
 struct PacerEffects: SessionEffects {
   let pacer: Pacer
   let acquireTimeline: @Sendable (SessionID, UInt64, TrackKey, _ client: String?) -> Void
-  private let splicer: Splicer
+  private let splicer = Splicer()
 
   init(
-    pacer: Pacer, splicer: Splicer,
+    pacer: Pacer,
     acquireTimeline: @escaping @Sendable (SessionID, UInt64, TrackKey, _ client: String?) -> Void
   ) {
     self.pacer = pacer
-    self.splicer = splicer
     self.acquireTimeline = acquireTimeline
   }
 
@@ -19,16 +18,14 @@ struct PacerEffects: SessionEffects {
     acquireTimeline(id, moveNumber, key, client)
   }
 
-  func render(_ splices: [Splice], for id: SessionID, renderNumber: UInt64) {
-    splicer.render(
-      Splicer.Job(
-        splices: splices,
-        begin: { [pacer] packets in pacer.post(.spliced(id, renderNumber: renderNumber, packets)) },
-        finish: { [pacer] packets in pacer.post(.spliceFinished(id, renderNumber: renderNumber, packets)) }))
+  func render(_ splices: [Splice], for id: SessionID, transitionNumber: UInt64) {
+    splicer.render(splices) { [pacer] packets in
+      pacer.post(.spliced(id, transitionNumber: transitionNumber, packets))
+    }
   }
 
-  var spliceLeadNanoseconds: UInt64 { Splicer.leadNanoseconds }
-  var splicesAtOnce: Int { splicer.jobsAtOnce }
+  var spliceLeadNanoseconds: UInt64 { splicer.leadNanoseconds }
+  var hasRoomForSplices: Bool { splicer.hasRoom }
 
   func post(_ message: SessionMessage) { pacer.post(message) }
   func report(_ error: ErrorReport, of id: SessionID) { pacer.onFailure(error, id) }

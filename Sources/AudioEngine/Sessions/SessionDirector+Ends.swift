@@ -24,11 +24,10 @@ extension SessionDirector {
       return false
     }
     let start = session.request.startMilliseconds
-    if session.continuesAtStart {
+    if timeline.covers(positionMilliseconds: start) {
       session.move(to: timeline.packetIndex(atMilliseconds: start))
       endUnderrun(session, now: now)
       emit(.playing(anchor(session)), session.id)
-      delayTransition(session, now: now)
       // A change of volume that was prepared for the end of this round is wanted at its beginning now.
       if let move = session.pendingMove, case .volume(let level) = move.purpose {
         session.pendingMove = nil
@@ -59,7 +58,7 @@ extension SessionDirector {
     }
     let isNear = position + (Splice.packetsFrom + 1) * packet > end && position + 2 * packet <= end
     if isNear, session.transition == nil, session.pendingMove == nil,
-      session.bufferingSinceNanoseconds == nil, hasRoomForSplices,
+      session.bufferingSinceNanoseconds == nil, effects.hasRoomForSplices,
       session.cursor.packetIndex(atMilliseconds: end) < session.cursor.timeline.packetCount
     {
       startTransition(session, .endOfRange, now: now)

@@ -16,7 +16,6 @@ extension SessionDirector {
     case .joined(let id, let timelineID, let result, let pendingRequest):
       joined(id, timelineID, result, pendingRequest)
     case .spliced(let id, let number, let packets): spliced(id, number, packets, now: now)
-    case .spliceFinished(let id, let number, let packets): spliceFinished(id, number, packets)
     case .inspect(let receiver): inspection.add(receiver)
     }
   }

@@ -27,12 +27,8 @@ package final class SessionDirector {
   var recentEnds = RecentEnds()
   /// Numbers the moves, so that a late answer of the store is recognized.
   var moveCount: UInt64 = 0
-  /// Transitions that wait for a splicer, in the order in which they were asked for, and perhaps some that no longer do.
-  var unspliced: [SessionID] = []
-  /// Numbers what is rendered, so that late packets are recognized.
-  var renderCount: UInt64 = 0
-  /// Asked for, and `spliced` has not come.
-  var pendingRenderCount = 0
+  /// Numbers the transitions, for the same reason.
+  var transitionCount: UInt64 = 0
   private var nextHousekeepingNanoseconds: UInt64 = 0
 
   package init(
@@ -55,7 +51,6 @@ package final class SessionDirector {
   @discardableResult
   package func step(now: UInt64) -> UInt64? {
     let lateness = runDueTicks(now: now)
-    if !unspliced.isEmpty { renderWaitingSplices(now: now) }
     listSessions()
     inspection.advance(sessions, snapshot)
     runHousekeepingIfDue(now: now)

@@ -19,10 +19,8 @@ package enum SessionMessage: Sendable {
   case timelineAcquired(SessionID, moveNumber: UInt64, Result<TimelineLease, ErrorReport>)
   /// A score has joined, or could not.
   case joined(SessionID, ObjectIdentifier, Result<ScorePlacement, ErrorReport>, PendingRequest)
-  /// The first packet of each of a transition's splices; none where they cannot be rendered.
-  case spliced(SessionID, renderNumber: UInt64, [[UInt8]])
-  /// The packets that follow those, where there are any.
-  case spliceFinished(SessionID, renderNumber: UInt64, [[UInt8]])
+  /// The packets of a transition.
+  case spliced(SessionID, transitionNumber: UInt64, [[UInt8]])
   /// Every live session is asked for.
   case inspect(@Sendable ([SessionSnapshot]) -> Void)
 }
@@ -31,12 +29,12 @@ package enum SessionMessage: Sendable {
 package protocol SessionEffects: Sendable {
   /// Asks the store for a timeline; `timelineAcquired` follows.
   func acquireTimeline(for id: SessionID, moveNumber: UInt64, key: TrackKey, client: String?)
-  /// Renders the packets of a transition; `spliced` follows, and then `spliceFinished`.
-  func render(_ splices: [Splice], for id: SessionID, renderNumber: UInt64)
+  /// Renders the packets of a transition; `spliced` follows.
+  func render(_ splices: [Splice], for id: SessionID, transitionNumber: UInt64)
   /// How long before it is needed a splice should be asked for.
   var spliceLeadNanoseconds: UInt64 { get }
-  /// How many transitions' splices may be asked for before the first `spliced` has come; 0 where none can be rendered.
-  var splicesAtOnce: Int { get }
+  /// Whether the splices of another transition may wait.
+  var hasRoomForSplices: Bool { get }
   /// Brings a message from any thread.
   func post(_ message: SessionMessage)
   /// A session's error, to be logged.
