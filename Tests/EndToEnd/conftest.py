@@ -38,7 +38,18 @@ LONGEST = [
     + ("units", "state_shares", "stream_player", "extraction", "web_transfers", "accessibility", "cache", "browser")
     + ("stream", "client_node", "playground_keys", "stream_budgets", "openapi", "web_sources", "playground_reconnect")
     + ("client_reconnect", "install", "scores", "prepare", "mutated_files", "two_sessions", "playground_queue")
-    + ("containment_http", "discord_bot_commands", "hostile_files", "discord_bot", "fake_discord", "queues")
+    + (
+        "metadata",
+        "seek",
+        "nats_engines",
+        "poisoned",
+        "containment_http",
+        "discord_bot_commands",
+        "hostile_files",
+        "discord_bot",
+        "fake_discord",
+        "queues",
+    )
 ]
 
 
