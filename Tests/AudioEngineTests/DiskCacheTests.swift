@@ -47,7 +47,8 @@ private func makeTimeline(
   _ key: TrackKey = key(), packets: Int = 1_000, title: String? = "ü\"\n", age: Int = 0
 ) -> Timeline {
   let timeline = Timeline(key: key)
-  timeline.becomeOpen(.fetched(atSeconds: Int(Date().timeIntervalSince1970) - age))
+  // By the clock that the cache looks at: `Date` may be in the next second already.
+  timeline.becomeOpen(.fetched(atSeconds: time(nil) - age))
   var writer = Timeline.Writer(timeline)
   for index in 0..<packets { packet(index).withUnsafeBytes { writer.append($0) } }
   timeline.becomeReady(

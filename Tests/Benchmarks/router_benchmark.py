@@ -148,5 +148,6 @@ def soak(bench):
     keys = ["packets", "joins", "stalls", "closed", "foreign", "doubled", "lost", "missing"]
     harness.table(f"Soak, seed {seed}", [*keys, "dropped, as the Router says"],
                   [[*(f"{found[key]:,}" for key in keys), f"{dropped:,}"]])
-    if found["foreign"] or found["doubled"] or found["lost"] or found["missing"] > dropped:
+    # A machine that is busy stops listeners too: what the Router has dropped is counted, whoever was late.
+    if found["foreign"] or found["doubled"] or found["lost"] + found["missing"] > dropped:
         raise harness.Failure(f"packets are in the wrong place: {found}, {dropped} dropped")

@@ -2,7 +2,7 @@
 // their session, and which it is.
 // usage: soak-listeners PORT SESSIONS LISTENERS PACKETS SEED
 // Prints a JSON object when so many packets have come. "missing" is what was left out while a listener had stopped
-// reading, and "lost" what was left out of others, which must be nothing; so must "foreign" and "doubled".
+// reading, and "lost" what was left out of others: the router has dropped it. "foreign" and "doubled" must be nothing.
 #include <sys/epoll.h>
 
 #include "listener.h"
