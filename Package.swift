@@ -47,6 +47,7 @@ let package = Package(
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Configuration", package: "swift-configuration"),
         .product(name: "Logging", package: "swift-log"),
+        .product(name: "NIOCore", package: "swift-nio"),
       ],
       exclude: ["CLibraries"], swiftSettings: strict),
 
@@ -108,8 +109,7 @@ let package = Package(
       name: "AudioEngineCore",
       dependencies: [
         "WireProtocol", "NATS", "ServiceSupport", "HTTPLimits", "OggOpus", "CFFmpeg", "COpus", "CLinux",
-        "CSeccomp",
-        "CZlib",
+        "CSeccomp", "CZlib",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "AsyncHTTPClient", package: "async-http-client"),
         .product(name: "Crypto", package: "swift-crypto"),

@@ -75,11 +75,10 @@ public final class NATSClient: Sendable {
 
   public var isConnected: Bool { outbox.isOpen }
 
-  public var statistics: NATSStatistics {
-    var statistics = counters.snapshot()
-    statistics.outboundBytes = outbox.byteCount
-    return statistics
-  }
+  public var statistics: NATSStatistics { counters.snapshot() }
+
+  /// Bytes that wait to be sent now.
+  public var outboundByteCount: Int { outbox.byteCount }
 
   /// Publishes, without waiting for anything: the payload is copied to what the loop sends next.
   ///

@@ -16,8 +16,6 @@ public struct NATSStatistics: Sendable, Equatable {
   public var connections = 0
   /// Errors (`-ERR`) that servers told.
   public var serverErrors = 0
-  /// Bytes that wait to be sent now.
-  public var outboundBytes = 0
 
   init() {}
 }

@@ -17,7 +17,7 @@ extension RouterApplication {
           path: path, socketBufferByteCount: bufferByteCount, eventLoop: plane.eventLoop)
         plane.fleet.add(
           RoutedEngine(
-            .local, transport: socket, plane: plane, prefix: plane.prefix, startedAtMilliseconds: startedAt))
+            .local, transport: socket, plane: plane, startedAtMilliseconds: startedAt))
       }
       return nil
     }

@@ -52,7 +52,7 @@ def memory(bench):
 
 def capacity(bench):
     """CPU of both processes for a session with one listener, at two counts: what a core carries, and how that grows."""
-    rows, router = [], {}
+    rows, router = [], []
     for name, kind, files, prime, flags in (("passing through", "opus", 60, False, ["--cache-bytes", "0"]),
                                             ("cached", "mp3", 1, True, [])):
         paths = bench.media(kind, files, FILE_SECONDS)
@@ -62,11 +62,11 @@ def capacity(bench):
                 progress(f"capacity, {count:,} {name}, run {pair + 1}")
                 runs[count].append(delivered(bench, paths, count, prime, *flags))
         smallest = median(runs[COUNTS[0]], "both")
-        router[name] = median(runs[COUNTS[0]], "router")
+        router.append(median(runs[COUNTS[0]], "router"))
         rows += [capacity_row(f"{count:,} {name}", runs[count], smallest) for count in COUNTS]
     progress("capacity, transcoding")
     run = play(bench, bench.media("mp3", 60), 60, "--cache-bytes", "0")
-    cores = {"engine": run["cost"], "router": router["passing through"]}
+    cores = {"engine": run["cost"], "router": router[0]}
     rows.append(capacity_row("60 transcoding", [run | cores | {"both": sum(cores.values()), "share": 1.0}], None))
     progress("")
     harness.table("Sessions per core, one listener each, both processes",

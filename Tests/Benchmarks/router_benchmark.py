@@ -91,8 +91,9 @@ def node(_, socket, port):
         "env": {**os.environ, "NODE_PATH": "/usr/share/nodejs"}}
 
 
-def measure(bench, router, sessions, listeners, frames, stopped=0):
-    """One run of one router."""
+@contextlib.contextmanager
+def fed(bench, router, sessions):
+    """A router that is ready, and the synthetic engine that feeds it: (the router's process, the engine's, the port)."""
     socket, port = bench.directory / "synthetic.sock", harness.free_port()
     command, protocol, options = router(bench, socket, port)
     engine = [bench.program("synthetic-engine"), socket, sessions, AUDIO_BYTES, protocol]
@@ -100,17 +101,23 @@ def measure(bench, router, sessions, listeners, frames, stopped=0):
         synthetic.stdout.readline()
         with harness.process(*command, stderr=log, **options) as child:
             harness.wait_until("the router's readiness", lambda: harness.is_ready(port))
-            time.sleep(0.5)
-            before, _, _ = harness.memory(child.pid)
-            crowd = stopped_listeners(bench, port, stopped) if stopped else contextlib.nullcontext()
-            load = [bench.program("websocket-load"), port, sessions, listeners, WARM_UP_SECONDS,
-                    3 if bench.quick else SECONDS, child.pid, frames, "synthetic"]
-            with crowd as pid:
-                others = harness.OthersLoad(child.pid, synthetic.pid, *([pid] if pid else []))
-                result = json.loads(harness.output(*load).removeprefix("measuring\n"))
-                result["others"] = others.cores()
-            result["private"] = result["router_private_kib"] / 1024
-            result["private_before"] = before
+            yield child, synthetic, port
+
+
+def measure(bench, router, sessions, listeners, frames, stopped=0):
+    """One run of one router."""
+    with fed(bench, router, sessions) as (child, synthetic, port):
+        time.sleep(0.5)
+        before, _, _ = harness.memory(child.pid)
+        crowd = stopped_listeners(bench, port, stopped) if stopped else contextlib.nullcontext()
+        load = [bench.program("websocket-load"), port, sessions, listeners, WARM_UP_SECONDS,
+                3 if bench.quick else SECONDS, child.pid, frames, "synthetic"]
+        with crowd as pid:
+            others = harness.OthersLoad(child.pid, synthetic.pid, *([pid] if pid else []))
+            result = json.loads(harness.output(*load).removeprefix("measuring\n"))
+            result["others"] = others.cores()
+        result["private"] = result["router_private_kib"] / 1024
+        result["private_before"] = before
     return result
 
 
@@ -132,18 +139,12 @@ def dropped_frames(port):
 
 def soak(bench):
     """1,000 listeners that join, leave and stop reading at random: every packet is of its session, and next in order."""
-    socket, port = bench.directory / "synthetic.sock", harness.free_port()
     sessions, packets = 1_000, bench.packets or (500_000 if bench.quick else 10_000_000)
-    command, protocol, _ = antiphon(bench, socket, port)
-    engine = [bench.program("synthetic-engine"), socket, sessions, AUDIO_BYTES, protocol]
-    with harness.process(*engine) as synthetic, open(bench.directory / "router.log", "w") as log:
-        synthetic.stdout.readline()
-        with harness.process(*command, stderr=log):
-            harness.wait_until("the router's readiness", lambda: harness.is_ready(port))
-            seed = time.time_ns() % 1_000_000
-            progress(f"soak, seed {seed}")
-            found = json.loads(harness.output(bench.program("soak-listeners"), port, sessions, sessions, packets, seed))
-            dropped = dropped_frames(port)
+    seed = time.time_ns() % 1_000_000
+    with fed(bench, antiphon, sessions) as (_, _, port):
+        progress(f"soak, seed {seed}")
+        found = json.loads(harness.output(bench.program("soak-listeners"), port, sessions, sessions, packets, seed))
+        dropped = dropped_frames(port)
     progress("")
     keys = ["packets", "joins", "stalls", "closed", "foreign", "doubled", "lost", "missing"]
     harness.table(f"Soak, seed {seed}", [*keys, "dropped, as the Router says"],

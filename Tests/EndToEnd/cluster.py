@@ -15,16 +15,14 @@ import numpy as np
 from client import Listener
 from inbox import Packet
 from opus import decode
-from processes import PATIENCE_SECONDS, Server
+from processes import PATIENCE_SECONDS, Server, free_port
 
 
 class NATSServer:
     """One nats-server on this machine, which can be killed and started again at the same port."""
 
     def __init__(self, folder: Path) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         self.log = folder / "nats.log"
         self._process: subprocess.Popen | None = None
 

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import aiohttp
 from yarl import URL
 
-from processes import ROOT
+from processes import ROOT, free_port
 
 TOOLS = ROOT / ".build" / "tools"
 PASSWORD = "hackme"
@@ -31,9 +31,7 @@ class Icecast:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         share = TOOLS / "usr" / "share" / "icecast2"
         owner = "<changeowner><user>nobody</user><group>nogroup</group></changeowner>" if os.getuid() == 0 else ""
         self._configuration = folder / "icecast.xml"

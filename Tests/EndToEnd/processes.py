@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -166,6 +167,13 @@ class Antiphon:
                 server.kill()
                 Server.all.remove(server)
         shutil.rmtree(self._socket_folder, ignore_errors=True)
+
+
+def free_port() -> int:
+    """A port for a server that is to keep it through restarts."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
 
 
 def wait_ready(server: Server) -> None:

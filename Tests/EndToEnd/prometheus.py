@@ -2,7 +2,6 @@
 
 import asyncio
 import shutil
-import socket
 import subprocess
 import time
 from collections.abc import Callable
@@ -13,7 +12,7 @@ import yaml
 from yarl import URL
 
 from client import Answer, request
-from processes import ROOT
+from processes import ROOT, free_port
 
 SHIPPED = ROOT / "deploy" / "monitoring"
 #: It starts, scrapes and evaluates: twice what the others are given, as it is three things in a row.
@@ -50,9 +49,7 @@ class Prometheus:
         path.write_text(yaml.safe_dump(rules))
 
     def __enter__(self) -> "Prometheus":
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            address = f"127.0.0.1:{free.getsockname()[1]}"
+        address = f"127.0.0.1:{free_port()}"
         self.url = f"http://{address}"
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(

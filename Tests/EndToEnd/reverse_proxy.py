@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from processes import PATIENCE_SECONDS, ROOT
+from processes import PATIENCE_SECONDS, ROOT, free_port
 
 #: The name in the guide.
 NAME = "music.example"
@@ -43,9 +43,7 @@ class ReverseProxy:
     def __init__(self, kind: str, folder: Path, router: str) -> None:
         self._folder = folder
         self._router = router
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         make_certificate(folder)
         self._command = self._nginx() if kind == "nginx" else self._caddy()
         self._process: subprocess.Popen | None = None

@@ -1,12 +1,11 @@
 """SIGTERM: both say that they stop, answer who waits, and are gone within 5 s whatever their clients do."""
 
 import asyncio
-import contextlib
 import os
 import signal
 import time
 from collections import Counter
-from contextlib import closing
+from contextlib import AsyncExitStack, closing
 
 import aiohttp
 import pytest
@@ -71,10 +70,10 @@ async def test_what_was_answered_before_it_stopped_is_on_disk(antiphon, new_sess
     """Commands come until its last moment; it ends cleanly, and begins again with what it has promised."""
     for _ in range(3):
         sessions, added = [new_session() for _ in range(8)], Counter()
-        async with contextlib.AsyncExitStack() as stack:
+        async with AsyncExitStack() as stack:
             clients = [await stack.enter_async_context(listen(antiphon.router.url, name)) for name in sessions]
             adding = [
-                asyncio.create_task(add_for_ever(client, session, added))
+                asyncio.create_task(keep_adding(client, session, added))
                 for session, client in zip(sessions, clients, strict=True)
                 for _ in range(4)
             ]
@@ -95,7 +94,7 @@ async def test_what_was_answered_before_it_stopped_is_on_disk(antiphon, new_sess
             assert there >= count, f"{there} of {count} tracks are left in {session}"
 
 
-async def add_for_ever(client, session: str, added: Counter) -> None:
+async def keep_adding(client, session: str, added: Counter) -> None:
     while (await client.ask("queue_add", url=SONG.url))["type"] == "queue":
         added[session] += 1
 

@@ -114,16 +114,13 @@ final class RouterAttachment {
   }
 
   private func send(_ kind: ClusterFrame.Kind, _ bytes: ByteBuffer = ByteBuffer()) -> Bool {
-    var payload = ByteBufferAllocator().buffer(capacity: ClusterFrame.headerByteCount + bytes.readableBytes)
-    payload.writeBytes(frames.next(kind).header)
-    payload.writeImmutableBuffer(bytes)
-    return client.publish(payload, to: subject)
+    client.publish(frames.next(kind), bytes, to: subject)
   }
 
   /// Reads on once the client has room.
   fileprivate func readOn() {
     guard let channel, !isEnded else { return }
-    guard client.statistics.outboundBytes >= Self.outboundByteCount else { return channel.read() }
+    guard client.outboundByteCount >= Self.outboundByteCount else { return channel.read() }
     client.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(Self.roomMilliseconds)) { [weak self] in
       self?.readOn()
     }

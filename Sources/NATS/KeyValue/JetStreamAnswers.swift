@@ -78,7 +78,7 @@ enum JetStreamQuestions {
     var name: String
     var subjects: [String]
     var numReplicas: Int
-    /// Nanoseconds; 0 is for ever.
+    /// Nanoseconds; 0 is without end.
     var maxAge: Int64
     var maxBytes: Int
     var storage: String

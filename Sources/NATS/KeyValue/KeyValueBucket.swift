@@ -22,7 +22,7 @@ public struct KeyValueBucket: Sendable {
   public struct Settings: Sendable {
     /// Servers that keep it: 1, 3 or 5, and at most those of the cluster.
     public var replicas = 1
-    /// How long a value lives after it was written; nil for ever.
+    /// How long a value lives after it was written; nil without end.
     public var timeToLive: TimeAmount?
     /// In memory alone, where losing it with the servers does no harm.
     public var isInMemory = false

@@ -25,9 +25,9 @@ final class ClusterEngines {
     var watch: EngineWatch
   }
 
-  private let router = ClusterSubject.newID(prefix: "r")
   private let machine = MachineID.current
   private let plane: DataPlane
+  private var router: String { plane.id }
   private let client: NATSClient
   private let logger: Logger
   private var rows: [String: Row] = [:]
@@ -109,7 +109,7 @@ final class ClusterEngines {
     lastNumber += 1
     let transport = NATSEngineTransport(engine: name, router: router, client: client)
     let engine = RoutedEngine(
-      EngineNumber(value: lastNumber), transport: transport, plane: plane, prefix: router,
+      EngineNumber(value: lastNumber), transport: transport, plane: plane,
       sharesClock: heartbeat.machine != nil && heartbeat.machine == machine)
     rows[name] = Row(
       engine: engine, transport: transport, watch: EngineWatch(now: DataPlane.nowMilliseconds))
@@ -131,7 +131,7 @@ final class ClusterEngines {
   private func refuse(_ payload: ByteBuffer, of name: String) {
     guard let frame = ClusterFrame(header: payload.readableBytesView), frame.kind != .close else { return }
     let close = ClusterFrame(.close, attachment: frame.attachment, number: 0)
-    client.publish(ByteBuffer(bytes: close.header), to: ClusterSubject.toEngine(name, from: router))
+    client.publish(close, to: ClusterSubject.toEngine(name, from: router))
   }
 
   private func keepAttached() {

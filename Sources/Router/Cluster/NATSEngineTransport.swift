@@ -1,5 +1,6 @@
 import NATS
 import NIOCore
+import ServiceSupport
 import WireProtocol
 
 #if canImport(FoundationEssentials)
@@ -137,10 +138,6 @@ private final class NATSEngineConnection: EngineConnection {
 
   private func send(_ kind: ClusterFrame.Kind, _ bytes: ByteBuffer = ByteBuffer()) -> Bool {
     guard !isClosed else { return false }
-    var payload = ByteBufferAllocator().buffer(
-      capacity: ClusterFrame.headerByteCount + bytes.readableBytes)
-    payload.writeBytes(frames.next(kind).header)
-    payload.writeImmutableBuffer(bytes)
-    return client.publish(payload, to: subject)
+    return client.publish(frames.next(kind), bytes, to: subject)
   }
 }

@@ -35,8 +35,8 @@ final class DataPlane {
   /// What listeners were told last of the engines.
   var announcedStatus: EngineStatus?
 
-  /// Of request IDs and plays, unique to this start of the Router.
-  let prefix: String
+  /// Unique to this start of the Router: its name at NATS, and what request IDs and the tags of plays begin with.
+  let id: String
 
   /// Ends what others do on this loop.
   var onStop: () -> Void = {}
@@ -74,8 +74,8 @@ final class DataPlane {
     connectionSlots.onFull = { [budgets] address in budgets.note(.connections, address) }
     state = StateWriter(
       store: stateStore, clock: saved.clock, eventLoop: eventLoop, logger: logger)
-    prefix = "r\(String(UInt64.random(in: .min ... .max), radix: 36))"
-    tags = PlayTags(prefix: prefix)
+    id = ClusterSubject.newID(prefix: "r")
+    tags = PlayTags(prefix: id)
     crashes.restore(saved.crashes, now: Self.nowMilliseconds, unixMilliseconds: Self.unixMilliseconds)
     for answer in saved.answers { idempotency.restore(answer) }
     for record in saved.sessions { store.restore(record) }

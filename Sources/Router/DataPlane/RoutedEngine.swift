@@ -30,9 +30,8 @@ final class RoutedEngine: EngineLinkDelegate {
   private let transport: any EngineTransport
   private unowned let plane: DataPlane
 
-  /// - Parameter prefix: of request IDs, unique to this start of the Router.
   init(
-    _ number: EngineNumber, transport: any EngineTransport, plane: DataPlane, prefix: String,
+    _ number: EngineNumber, transport: any EngineTransport, plane: DataPlane,
     startedAtMilliseconds: Int? = nil, sharesClock: Bool = true
   ) {
     self.number = number
@@ -40,8 +39,8 @@ final class RoutedEngine: EngineLinkDelegate {
     self.transport = transport
     self.plane = plane
     self.startedAtMilliseconds = startedAtMilliseconds
-    pending = PendingRequests(prefix: "\(prefix)e\(number)")
-    bursts = PendingRequests(prefix: "\(prefix)b\(number)")
+    pending = PendingRequests(prefix: "\(plane.id)e\(number)")
+    bursts = PendingRequests(prefix: "\(plane.id)b\(number)")
   }
 
   var isEstablished: Bool { link.isEstablished }

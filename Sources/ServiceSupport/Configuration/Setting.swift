@@ -28,8 +28,8 @@ public struct Setting: Sendable, Equatable {
     self.defaultValue = defaultValue
   }
 
-  /// Never shown. A setting that names a file with a secret in it is none; an address of a proxy or of NATS may hold a password, and
-  /// arguments for a site its tokens.
+  /// Never shown. A setting that names a file with a secret in it is none; an address of a proxy or of NATS may hold a
+  /// password, and arguments for a site its tokens.
   public var isSecret: Bool {
     ["secret", "token", "password", "key", "proxy", "args", "nats"].contains {
       name == $0 || name.hasSuffix("-\($0)")

@@ -54,8 +54,6 @@ public struct AttachmentRequest: Codable, Sendable, Equatable {
 /// What an engine says of itself once a second.
 public struct EngineHeartbeat: Codable, Sendable, Equatable {
   public var engine: String
-  /// Other versions cannot be attached to.
-  public var protocolVersion: Int
   /// The share that is taken of what transcoding may use, as admission measures it: 1 and above refuses more.
   public var load: Double
   /// Processes with the same one share a clock; nil where it is not known.
@@ -66,14 +64,12 @@ public struct EngineHeartbeat: Codable, Sendable, Equatable {
   public init(engine: String, machine: String?, load: Double, isStopping: Bool = false) {
     self.engine = engine
     self.machine = machine
-    protocolVersion = WireLimits.protocolVersion
     self.load = load
     self.isStopping = isStopping
   }
 
   enum CodingKeys: String, CodingKey {
     case engine, load, machine
-    case protocolVersion = "protocol"
     case isStopping = "stopping"
   }
 }
