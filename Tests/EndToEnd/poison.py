@@ -1,82 +1,72 @@
-"""A file that kills the engine, and who starts the engine again: what a service manager and a broken codec would do."""
+"""A file that kills the engine, and who starts the engine again: what a broken codec and a service manager would do."""
 
-import ctypes
-import os
-import select
-import signal
+import subprocess
 import threading
-import time
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 from processes import Antiphon, Server
 
-IN_OPEN = 0x20
-
 
 class Poison:
-    """Kills whatever engine opens one of the files, at the moment it does so."""
+    """Files that kill whatever engine opens them, in the call in which it does so (poison.c)."""
 
-    def __init__(self, engine: Server, paths: list[os.PathLike]) -> None:
-        self._engine = engine
-        self._libc = ctypes.CDLL(None, use_errno=True)
-        self._events = self._libc.inotify_init1(os.O_NONBLOCK)
-        assert self._events >= 0
-        self._names: dict[int, str] = {}
+    def __init__(self, folder: Path) -> None:
+        library = folder / "poison.so"
+        source = Path(__file__).with_name("poison.c")
+        # Clang comes with Swift.
+        subprocess.run(["clang", "-shared", "-fPIC", "-O1", "-Wall", "-Werror", source, "-o", library], check=True)
+        self._marks = folder / "marks"
+        self._marks.mkdir()
+        #: What an engine is to be started with.
+        self.environment = {"LD_PRELOAD": str(library), "POISON_FOLDER": str(self._marks)}
+
+    @contextmanager
+    def in_files(self, antiphon: Antiphon, *paths: Path):
+        """While they are poisoned, and it is known what they did. An engine that is gone is started again."""
         for path in paths:
-            watch = self._libc.inotify_add_watch(self._events, os.fsencode(path), IN_OPEN)
-            assert watch >= 0, os.strerror(ctypes.get_errno())
-            self._names[watch] = os.path.basename(path)
-        #: How many engines have opened each file.
-        self.deaths = {name: 0 for name in self._names.values()}
-        #: When each engine died, by `time.monotonic_ns`.
-        self.moments: list[int] = []
-
-    def watch(self, stop: threading.Event) -> None:
-        last = None
-        while not stop.is_set():
-            if not select.select([self._events], [], [], 0.05)[0]:
-                continue
-            pid = self._engine.pid
-            os.kill(pid, signal.SIGKILL)
-            data, names = os.read(self._events, 65_536), set()
-            while data:
-                watch, _, _, length = (int.from_bytes(data[at : at + 4], "little") for at in (0, 4, 8, 12))
-                names.add(self._names[watch])
-                data = data[16 + length :]
-            # What the dying engine still opens is not another death.
-            if pid != last:
-                self.moments.append(time.monotonic_ns())
-            for name in names if pid != last else ():
-                self.deaths[name] += 1
-            last = pid
-
-    def close(self) -> None:
-        os.close(self._events)
+            (self._marks / path.name).touch()
+        stop = threading.Event()
+        supervisor = threading.Thread(target=_supervise, args=(antiphon.engine, stop))
+        supervisor.start()
+        try:
+            yield Deaths([self._marks / path.name for path in paths])
+        finally:
+            stop.set()
+            supervisor.join()
+            for path in paths:
+                (self._marks / path.name).unlink()
 
 
-def supervise(engine: Server, stop: threading.Event) -> None:
-    """Starts the engine again whenever it is gone."""
+class Deaths:
+    """What the poisoned files have done."""
+
+    def __init__(self, marks: list[Path]) -> None:
+        self._marks = marks
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many engines have opened each file."""
+        return {mark.name: len(_engines(mark)) for mark in self._marks}
+
+    @property
+    def moments(self) -> list[int]:
+        """When each engine died, by `time.monotonic_ns`. Two of its threads may open a poisoned file at once."""
+        engines: dict[str, int] = {}
+        for mark in self._marks:
+            for engine, moment in _engines(mark).items():
+                engines[engine] = min(moment, engines.get(engine, moment))
+        return sorted(engines.values())
+
+
+def _engines(mark: Path) -> dict[str, int]:
+    """The engines that a file has killed, by process, and when."""
+    return {engine: int(moment) for engine, moment in map(str.split, mark.read_text().splitlines())}
+
+
+def _supervise(engine: Server, stop: threading.Event) -> None:
     while not stop.wait(0.02):
         # One that is killed before it says that it listens is another to be started.
         with suppress(AssertionError):
             if not engine.is_running:
                 engine.start()
-
-
-@contextmanager
-def poisoned(antiphon: Antiphon, *paths: os.PathLike):
-    """While the files kill the engine."""
-    stop, poison = threading.Event(), Poison(antiphon.engine, list(paths))
-    threads = [
-        threading.Thread(target=poison.watch, args=(stop,)),
-        threading.Thread(target=supervise, args=(antiphon.engine, stop)),
-    ]
-    for thread in threads:
-        thread.start()
-    try:
-        yield poison
-    finally:
-        stop.set()
-        for thread in threads:
-            thread.join()
-        poison.close()

@@ -8,7 +8,7 @@ import pytest
 
 from client import Listener, listen, request
 from media import OGG_OPUS, WAV, media_url, tone_clip
-from poison import poisoned
+from poison import Poison
 from processes import Antiphon, wait_ready
 
 SONG = tone_clip(523, 120, OGG_OPUS)
@@ -19,9 +19,23 @@ CODE = "source_crashes_engine"
 SECONDS = 40
 
 
+@pytest.fixture(scope="module")
+def poison(tmp_path_factory) -> Poison:
+    return Poison(tmp_path_factory.mktemp("poison"))
+
+
 @pytest.fixture
-def poison(mortal, media):
-    """Two files like any other, and the others' music."""
+def mortal(tmp_path, media, poison):
+    """One whose engine dies of what is poisoned."""
+    running = Antiphon(tmp_path, media.root)
+    running.engine.environment |= poison.environment
+    with running:
+        yield running
+
+
+@pytest.fixture
+def files(media):
+    """Two like any other, and the others' music."""
     media.make(SONG, NEXT, SHORT)
     wave = media.bytes(tone_clip(300, 3, WAV))
     for name in ("poison.wav", "poison-2.wav"):
@@ -63,13 +77,13 @@ async def assert_refused(antiphon: Antiphon, session: str, url: str = POISON) ->
             assert (answer["type"], answer["code"]) == ("error", CODE), answer
 
 
-async def test_a_poisoned_track_kills_the_engine_twice(mortal, poison, new_session):
+async def test_a_poisoned_track_kills_the_engine_twice(mortal, poison, files, new_session):
     victim, other = new_session(), new_session()
     url = mortal.router.url
     async with listen(url, other, buffer_ms=0) as bystander, listen(url, victim, buffer_ms=0) as listener:
         await bystander.play(SONG.url)
         await bystander.wait_packets(10)
-        with poisoned(mortal, poison[0]) as kills:
+        with poison.in_files(mortal, files[0]) as kills:
             await listener.command("queue_add", tracks=[{"url": POISON}, {"url": NEXT.url}])
             since = await wait_refused(listener)
             await listener.wait_event("playing", since, SECONDS)
@@ -81,7 +95,7 @@ async def test_a_poisoned_track_kills_the_engine_twice(mortal, poison, new_sessi
             await listener.command("skip")
             await wait_refused_in_queue(listener, since)
             await bystander.wait_packets(50, bystander.mark())
-            assert kills.deaths == {"poison.wav": 2}
+            assert kills.counts == {"poison.wav": 2}
             assert_resumed(bystander, kills.moments)
 
             figures = (await request("GET", f"{url}/metrics")).body
@@ -94,7 +108,7 @@ async def test_a_poisoned_track_kills_the_engine_twice(mortal, poison, new_sessi
             await asyncio.to_thread(mortal.router.start)
             await asyncio.to_thread(wait_ready, mortal.router)
             await assert_refused(mortal, new_session())
-            assert kills.deaths == {"poison.wav": 2}
+            assert kills.counts == {"poison.wav": 2}
 
 
 async def wait_refused_in_queue(listener: Listener, since: int) -> None:
@@ -102,11 +116,11 @@ async def wait_refused_in_queue(listener: Listener, since: int) -> None:
     assert POISON in error["message"], error
 
 
-async def test_a_router_that_dies_with_the_engine_does_not_begin_anew(mortal, poison, new_session):
+async def test_a_router_that_dies_with_the_engine_does_not_begin_anew(mortal, poison, files, new_session):
     """The count is on disk before the engine is asked."""
     url = f"{mortal.router.url}/api/v1/sessions/{new_session()}/queue"
     for deaths in (1, 2):
-        with poisoned(mortal, poison[0]) as kills:
+        with poison.in_files(mortal, files[0]) as kills:
             if deaths == 1:
                 asking = asyncio.create_task(request("POST", url, {"url": POISON}))
             else:
@@ -118,20 +132,20 @@ async def test_a_router_that_dies_with_the_engine_does_not_begin_anew(mortal, po
         if not mortal.engine.is_running:
             await asyncio.to_thread(mortal.engine.start)
         await asyncio.gather(asking, return_exceptions=True)
-    with poisoned(mortal, poison[0]) as kills:
+    with poison.in_files(mortal, files[0]) as kills:
         await asyncio.to_thread(mortal.router.start)
         await asyncio.to_thread(wait_ready, mortal.router)
         await assert_refused(mortal, new_session())
         assert not kills.moments
 
 
-async def test_a_poisoned_track_that_is_prepared(mortal, poison, new_session):
+async def test_a_poisoned_track_that_is_prepared(mortal, poison, files, new_session):
     session = new_session()
     async with listen(mortal.router.url, session, buffer_ms=0) as listener:
-        with poisoned(mortal, poison[0]) as kills:
+        with poison.in_files(mortal, files[0]) as kills:
             await listener.command("queue_add", tracks=[{"url": SHORT.url}, {"url": POISON}, {"url": NEXT.url}])
             refused = await wait_refused(listener)
-            assert kills.deaths == {"poison.wav": 2}
+            assert kills.counts == {"poison.wav": 2}
             await listener.wait_event("playing", refused, SECONDS)
             await listener.wait_packets(25, refused)
             heard = listener.packets(until=refused)[-1].position_ms
@@ -139,7 +153,7 @@ async def test_a_poisoned_track_that_is_prepared(mortal, poison, new_session):
             assert (await request("GET", f"{mortal.router.url}/api/v1/sessions/{session}")).body["url"] == NEXT.url
 
 
-async def test_two_poisoned_tracks_among_ten_innocent_ones(mortal, poison, media, new_session):
+async def test_two_poisoned_tracks_among_ten_innocent_ones(mortal, poison, files, media, new_session):
     songs = [tone_clip(400 + 20 * number, 60, OGG_OPUS) for number in range(10)]
     media.make(*songs)
     url = mortal.router.url
@@ -149,7 +163,7 @@ async def test_two_poisoned_tracks_among_ten_innocent_ones(mortal, poison, media
         for listener, song in zip(innocent[:5], songs, strict=False):
             await listener.play(song.url)
             await listener.wait_packets(5)
-        with poisoned(mortal, *poison) as kills:
+        with poison.in_files(mortal, *files) as kills:
             # Five play already; the others are opened in the moment in which the engine dies.
             adding = [
                 listener.command("queue_add", tracks=[{"url": track}, {"url": NEXT.url}])
@@ -166,8 +180,9 @@ async def test_two_poisoned_tracks_among_ten_innocent_ones(mortal, poison, media
             for listener, mark in zip(listeners, marks, strict=True):
                 await listener.wait_packets(25, mark, seconds=SECONDS)
             # The one may have died with the other.
-            assert max(kills.deaths.values()) == 2 and len(kills.moments) <= 3, kills.deaths
+            deaths = kills.moments
+            assert max(kills.counts.values()) == 2 and len(deaths) <= 3, kills.counts
         for listener in innocent[:5]:
-            assert_resumed(listener, kills.moments)
+            assert_resumed(listener, deaths)
         for listener in innocent:
             assert not listener.events("error") and not listener.events("ended"), listener

@@ -121,7 +121,9 @@ async def test_many_tracks_follow_one_another(antiphon, media, new_session):
             )
         await listener.wait_event("ended", since=listener.index(listener.events("playing")[-1]))
         due = np.diff([packet.due_ns for packet in listener.packets()]) / 1e6
-        assert np.all(due == 20) or listener.events("rebased"), f"packets are due {sorted(set(due))} ms apart"
+        # On a busy machine a track may not be there in time, and the listener is told so.
+        told = listener.events("rebased") + listener.events("buffering")
+        assert np.all(due == 20) or told, f"packets are due {sorted(set(due))} ms apart"
 
 
 async def test_prepare_over_rest(antiphon, media, new_session):
