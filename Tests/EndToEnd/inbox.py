@@ -14,6 +14,9 @@ PATIENCE_SECONDS = 60.0
 
 Event = dict[str, Any]
 
+#: What tells a listener that sound came late.
+DELAYS = ("rebased", "buffering")
+
 #: Where much comes, what is waited for is looked for this often at the most.
 LOOK_SECONDS = 0.01
 
@@ -64,6 +67,15 @@ class Inbox:
             for item in self.received[since:until]
             if isinstance(item, dict) and (kind is None or item.get("type") == kind)
         ]
+
+    def delays(self) -> list[Event]:
+        """What told it of sound that came late, as it may on a busy machine; to come late untold is a defect."""
+        return [event for event in self.events() if event["type"] in DELAYS]
+
+    def course(self, since: int = 0, session: str | None = None) -> list[str]:
+        """What its track went through: the kinds of its events, without those that any moment may bring."""
+        events = [event for event in self.events(since=since) if session is None or event.get("session_id") == session]
+        return [event["type"] for event in events if event["type"] not in ("session", "queue", "dropped", *DELAYS)]
 
     def follow(self, since: int = 0) -> Callable[[], list[Packet | Event]]:
         """A function that gives what has come since it was last asked: a long list is gone through once."""

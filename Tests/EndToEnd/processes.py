@@ -1,5 +1,7 @@
 """The two real processes, started and stopped as an operator would."""
 
+import contextlib
+import itertools
 import os
 import re
 import shutil
@@ -15,6 +17,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 BINARIES = Path(os.environ.get("ANTIPHON_BINARIES", ROOT / ".build" / "release"))
+
+#: Of pytest-xdist; one that runs by itself is behind all of them.
+_WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw11").removeprefix("gw"))
+#: A thousand for each worker. Below those that the system gives clients' ends of connections, which could take a port
+#: while its server is away.
+_PORTS = itertools.cycle(range(20_000 + 1_000 * _WORKER, 21_000 + 1_000 * _WORKER))
 
 #: How long a start or a stop may take on a machine that is busy with other things.
 PATIENCE_SECONDS = 20.0
@@ -59,7 +67,7 @@ class Server:
         begin = self.log.stat().st_size if self.log.exists() else 0
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                [str(binary), *self._arguments, "--listen", self.address or "127.0.0.1:0"],
+                [str(binary), *self._arguments, "--listen", self.address or f"127.0.0.1:{free_port()}"],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -171,9 +179,10 @@ class Antiphon:
 
 def free_port() -> int:
     """A port for a server that is to keep it through restarts."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
+    while True:
+        with socket.socket() as free, contextlib.suppress(OSError):
+            free.bind(("127.0.0.1", next(_PORTS)))
+            return free.getsockname()[1]
 
 
 def wait_ready(server: Server) -> None:

@@ -163,7 +163,7 @@ async def blow(antiphon, session: str, url: str) -> None:
     print(f"\n{url}: {came} after {time.monotonic() - begun:.1f} s", end="")
 
 
-@pytest.mark.parametrize("names", [pytest.param([HEAVIEST], marks=pytest.mark.alone), *GROUPS], ids=" ".join)
+@pytest.mark.parametrize("names", [pytest.param([HEAVIEST], marks=pytest.mark.measures), *GROUPS], ids=" ".join)
 async def test_two_at_once(antiphon, media, new_session, beside, names):
     """Each file beside itself: two that ask for the same at the same moment."""
     # Before anybody listens: to write some of them takes seconds.

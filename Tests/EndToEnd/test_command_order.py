@@ -111,7 +111,7 @@ async def test_a_loop_waits_silently_for_its_beginning(tmp_path, media, new_sess
             await listener.wait_packets(20, since=listener.mark())
 
 
-@pytest.mark.alone
+@pytest.mark.measures
 async def test_a_flood_of_seeks_delays_no_other_session(engine, new_session):
     """Every seek is two fades to render; another's pause does not wait for a thousand of them."""
     flooded, other = new_session(), new_session()

@@ -10,7 +10,7 @@ from bystander import TONE, beside
 from containment import post, run, stranger
 from processes import Antiphon
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.measures
 
 #: A folder whose listing is as long as one may be.
 LONG_FOLDER = "containment-many"

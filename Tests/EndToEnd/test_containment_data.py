@@ -11,7 +11,7 @@ from containment import post, run
 from figures import Footprint
 from processes import Antiphon, wait_ready
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.measures
 
 #: What the bystander has put away: a queue that plays nothing, and a repository with one piece.
 IDLE = "b-idle"

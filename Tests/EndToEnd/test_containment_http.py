@@ -35,7 +35,7 @@ def antiphon(tmp_path, media, mint):
         yield running
 
 
-@pytest.mark.alone
+@pytest.mark.measures
 async def test_deliveries_that_nobody_signed(antiphon, mint, media):
     """Twenty, each with 8 MiB of its body and then a byte a second: a true delivery is taken at once."""
     router = antiphon.router
@@ -53,7 +53,7 @@ async def test_deliveries_that_nobody_signed(antiphon, mint, media):
             await acting.let_go()
 
 
-@pytest.mark.alone
+@pytest.mark.measures
 async def test_requests_of_strangers(antiphon, mint, media):
     """What is open to everyone, or says that it is not, asked for by somebody whom nobody knows. Then pipelined over
     256 connections as fast as they go, which all end at once."""
@@ -110,7 +110,7 @@ async def test_connections_that_do_not_get_on_are_closed(antiphon, mint):
             each.close()
 
 
-@pytest.mark.alone
+@pytest.mark.measures
 async def test_connections_without_end(antiphon, mint, media):
     """Two thousand on each server: without a request, with a body by drips, with a head by drips."""
     token = mint.token("a-*", "control", sub="stranger")

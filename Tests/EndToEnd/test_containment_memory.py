@@ -13,7 +13,7 @@ from media import OGG_OPUS_LOUD, tone_clip
 from processes import Antiphon
 from stream import Stream, stream
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.measures
 
 #: 57 KB a second.
 LOUD = tone_clip(523, 60, OGG_OPUS_LOUD)

@@ -16,7 +16,7 @@ from media import FLAC, MP3_CBR, tone_clip
 from page_server import PageServer
 from processes import Antiphon
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.measures
 
 SHORT = tone_clip(880, 3, FLAC)
 SONG = tone_clip(660, 3, MP3_CBR, 44_100)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from analysis import level_db, tone_level_db
-from client import listen
+from client import connect_to_engine, listen
 from inbox import assert_unbroken
 from media import FLAC, MP3_VBR, OGG_OPUS, Clip, Encoding, tone_clip
 from metrics import figure
@@ -104,7 +104,7 @@ async def test_another_track_lets_the_old_one_fade(antiphon, media, new_session,
         sound = sound_of(listener.packets(until=listener.index(ended)))
         assert_fades_out(sound, "the track that was replaced")
         assert_no_click(sound, "the track that was replaced")
-        kinds = [event["type"] for event in listener.events(since=listener.index(ended)) if event["type"] != "queue"]
+        kinds = listener.course(since=listener.index(ended))
         assert kinds[:3] == ["ended", "extracting", "ready"], kinds
         await listener.command("stop")
 
@@ -197,6 +197,39 @@ async def test_a_part_goes_round_without_a_gap(antiphon, media, new_session, kin
         assert not listener.events("buffering") and not listener.events("ended"), listener
         assert_no_click(sound_of(packets), f"{kind}: a part that goes round")
         await listener.command("stop")
+
+
+async def test_sixty_seeks_in_one_moment_all_fade(antiphon, media, new_session):
+    """However busy the machine: a cut waits for its fade."""
+    clip = tone_clip(PITCH, 20, OGG_OPUS)
+    media.path(clip)
+    sessions = [new_session() for _ in range(60)]
+    async with connect_to_engine(antiphon.socket) as connection:
+        await connection.wait_event("hello")
+        for session in sessions:
+            await connection.command(type="play", session_id=session, url=clip.url)
+        await connection.wait(lambda: len(connection.packets(session=sessions[-1])) >= 30, "sound in every session")
+        before = await figure(antiphon.engine, "antiphon_engine_cuts_without_fade_total")
+        requests = [
+            await connection.send(type="seek", session_id=session, position_ms=10_000 + 20 * number)
+            for number, session in enumerate(sessions)
+        ]
+        places = [connection.index(await connection.wait_answer(request)) for request in requests]
+        await connection.wait(
+            lambda: all(
+                len(connection.packets(since=place, session=session)) >= 10
+                for place, session in zip(places, sessions, strict=True)
+            ),
+            "sound at every new place",
+        )
+        assert await figure(antiphon.engine, "antiphon_engine_cuts_without_fade_total") == before
+        for place, session in zip(places, sessions, strict=True):
+            old = sound_of(connection.packets(until=place, session=session)[-20:])
+            new = sound_of(connection.packets(since=place, session=session)[:10])
+            assert_fades_out(old, f"{session}: the place that was left")
+            assert np.max(np.abs(new[:48])) < 0.03, f"{session}: the new place does not begin in silence"
+            assert_no_click(np.concatenate([old, new]), f"{session}: seek")
+            await connection.command(type="stop", session_id=session)
 
 
 async def test_a_seek_behind_end_ms_is_refused(antiphon, media, new_session):

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-import socket
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -11,16 +10,9 @@ import pytest
 
 from client import listen, request
 from media import OGG_OPUS, tone_clip
-from processes import BINARIES, ROOT
+from processes import BINARIES, ROOT, free_port
 
 pytestmark = pytest.mark.skipif(BINARIES != ROOT / ".build" / "release", reason="deploy/run starts .build/release")
-
-
-def free_ports() -> tuple[int, int]:
-    with socket.socket() as one, socket.socket() as two:
-        one.bind(("127.0.0.1", 0))
-        two.bind(("127.0.0.1", 0))
-        return one.getsockname()[1], two.getsockname()[1]
 
 
 class Run:
@@ -86,7 +78,7 @@ async def deploy_run(*arguments: str, **environment: str):
 
 @pytest.mark.parametrize("how", ["ctrl-c", "sigterm"])
 async def test_it_plays_the_samples_and_stops_clean(tmp_path, how):
-    port, engine_port = free_ports()
+    port, engine_port = free_port(), free_port()
     folders = {
         "XDG_DATA_HOME": str(tmp_path / "data"),
         "XDG_STATE_HOME": str(tmp_path / "state"),
@@ -127,7 +119,7 @@ async def test_it_plays_a_folder_and_writes_nothing_there(tmp_path, media):
     folder = tmp_path / "my music"
     folder.mkdir()
     (folder / "song.opus").write_bytes(media.bytes(clip))
-    port, engine_port = free_ports()
+    port, engine_port = free_port(), free_port()
     arguments = ("--media", str(folder), "--port", str(port), "--engine-port", str(engine_port))
     async with deploy_run(
         *arguments, XDG_DATA_HOME=str(tmp_path / "data"), XDG_STATE_HOME=str(tmp_path / "state")
@@ -148,7 +140,7 @@ async def test_it_plays_a_folder_and_writes_nothing_there(tmp_path, media):
 
 @pytest.mark.parametrize("name", ["AudioEngine", "Router"])
 async def test_when_one_dies_the_other_is_stopped(tmp_path, name):
-    port, engine_port = free_ports()
+    port, engine_port = free_port(), free_port()
     arguments = ("--media", str(tmp_path), "--port", str(port), "--engine-port", str(engine_port))
     async with deploy_run(*arguments) as run:
         await run.wait_for("Antiphon plays at")

@@ -18,7 +18,7 @@ from fake_discord import FakeDiscord, RtpPacket
 pytestmark = pytest.mark.usefixtures("songs")
 
 
-@pytest.mark.alone
+@pytest.mark.measures
 async def test_packets_arrive_unaltered_and_in_time(antiphon, stage):
     async with listen(antiphon.router.url, stage.session, OPUS, buffer_ms=0) as listener:
         reply = await stage.ask("play", query=GLIDES.url)

@@ -226,7 +226,7 @@ async def test_a_track_is_read_ahead_no_further_than_told(tmp_path, media, new_s
 # MARK: Fairness
 
 
-@pytest.mark.alone
+@pytest.mark.measures
 async def test_a_new_track_starts_at_once_while_others_read_ahead(tmp_path, media, new_session):
     """Twenty-four long tracks are read to their end as fast as all cores can; new ones are begun meanwhile."""
     media.make(LONG, LONG_MP3, SHORT)
@@ -332,7 +332,7 @@ async def test_what_cannot_be_carried_is_refused_and_all_else_enters(small, new_
         await first.command("stop")
 
 
-@pytest.mark.alone
+@pytest.mark.measures
 async def test_a_rush_of_plays_is_answered_one_by_one(tmp_path, media):
     """Right at the start, before any track could be measured: some enter, the others are refused, all are told."""
     media.path(LONG)

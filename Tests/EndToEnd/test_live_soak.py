@@ -17,7 +17,7 @@ from opus import RATE, sound_of
 from processes import Antiphon
 
 SECONDS = int(os.environ.get("ANTIPHON_SOAK_SECONDS", "0"))
-pytestmark = [pytest.mark.alone, pytest.mark.skipif(not SECONDS, reason="ANTIPHON_SOAK_SECONDS says how long")]
+pytestmark = [pytest.mark.measures, pytest.mark.skipif(not SECONDS, reason="ANTIPHON_SOAK_SECONDS says how long")]
 
 STATION, STREAM = tone_clip(440, 20, FLAC), tone_clip(620, 20, FLAC)
 #: A title is three minutes of a station, its source an hour; a listener stays for a minute.

@@ -43,7 +43,6 @@ async def test_each_ends_in_sound_or_in_a_clear_error(antiphon, seeds, media, ne
     folder.mkdir()
     # What fails is kept where pytest does not tidy up.
     kept = Path(tempfile.gettempdir()) / "antiphon-mutated"
-    before = await decoder_figures(antiphon)
     engine_pid, router_pid = antiphon.engine.pid, antiphon.router.pid
     kinds = sorted(seeds)
     outcomes, wrong, memory = Counter(), [], []
@@ -72,6 +71,7 @@ async def test_each_ends_in_sound_or_in_a_clear_error(antiphon, seeds, media, ne
     async with connect_to_engine(antiphon.socket) as engine:
         whole = await asyncio.gather(*(play(engine, f"media:{kind}") for kind in kinds))
     assert set(whole) == {"sound"}, f"undamaged: {dict(zip(kinds, whole, strict=True))}"
+    before = await decoder_figures(antiphon)
     started = Footprint(engine_pid).mebibytes()
     async with connect_to_engine(antiphon.socket) as engine:
         await asyncio.gather(*(play_some(engine) for _ in range(AT_ONCE)))

@@ -310,7 +310,7 @@ async def test_the_same_over_rest(antiphon, new_session, command):
     await request("POST", f"{url}/stop")
 
 
-@pytest.mark.alone
+@pytest.mark.measures
 async def test_many_endless_scores_at_once_do_not_starve(antiphon, new_session):
     """Each takes a worker, and all of them together little of the machine."""
     count = 12

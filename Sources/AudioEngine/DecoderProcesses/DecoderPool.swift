@@ -21,6 +21,8 @@ package final class DecoderPool: Sendable {
     /// Those that take further productions, and their productions.
     var shared: [ObjectIdentifier: DecoderProcess] = [:]
     var jobs: [ObjectIdentifier: Int] = [:]
+    /// Those that are being started for productions to share.
+    var startingCount = 0
     /// Those with one suspect each; the number has those that are being started as well.
     var dedicated: Set<ObjectIdentifier> = []
     var dedicatedCount = 0
@@ -51,7 +53,7 @@ package final class DecoderPool: Sendable {
   private let state = Mutex(State())
 
   /// - Parameters:
-  ///   - count: how many processes productions share.
+  ///   - count: how many processes productions share at most.
   ///   - start: another way to start one, for tests that are at a process's end of the conversation.
   package init(count: Int, logger: Logger, start: @escaping Start = DecoderProcess.start) {
     self.count = count
@@ -59,10 +61,9 @@ package final class DecoderPool: Sendable {
     startProcess = start
   }
 
-  /// Starts the shared processes, so that the first track does not wait for one.
-  package func start() throws(ErrorReport) {
-    for _ in 0..<count { _ = try startShared() }
-  }
+  /// Starts a shared process, so that the first track does not wait for one. The others follow once productions overlap:
+  /// an engine that plays little keeps little memory.
+  package func start() throws(ErrorReport) { _ = try startShared() }
 
   package var statistics: Statistics {
     let (processes, deaths, unenforcedProtections) = state.withLock {
@@ -148,13 +149,16 @@ package final class DecoderPool: Sendable {
 
   /// The shared process with the fewest productions, which has one more from here on.
   private func leastBusy() throws(ErrorReport) -> DecoderProcess {
-    let process = state.withLock { state in
+    let (process, isIdle) = state.withLock { state in
       let least = state.shared.values.min {
         state.jobs[$0.key, default: 0] < state.jobs[$1.key, default: 0]
       }
-      if let least { state.jobs[least.key, default: 0] += 1 }
-      return least
+      guard let least else { return (DecoderProcess?.none, true) }
+      state.jobs[least.key, default: 0] += 1
+      return (least, state.jobs[least.key] == 1)
     }
+    // Its start takes tens of milliseconds, which this production does not wait for.
+    if !isIdle { DispatchQueue.global().async { self.addShared() } }
     if let process { return process }
     let started = try startShared()
     state.withLock { $0.jobs[started.key, default: 0] += 1 }
@@ -226,7 +230,7 @@ package final class DecoderPool: Sendable {
       )
       let isYoung = MonotonicClock.nowNanoseconds < started + Self.minimumUptimeNanoseconds
       DispatchQueue.global().asyncAfter(deadline: .now() + (isYoung ? Self.startDelay : .seconds(0))) {
-        self.replace()
+        self.addShared()
       }
     }
   }
@@ -241,9 +245,16 @@ package final class DecoderPool: Sendable {
     for protection in new { logger.warning("decoder sandbox: protection not available: \(protection)") }
   }
 
-  private func replace() {
-    guard state.withLock({ $0.shared.count < count }) else { return }
+  /// One more shared process, unless there are enough.
+  private func addShared() {
+    let isNeeded = state.withLock { state in
+      guard state.shared.count + state.startingCount < count else { return false }
+      state.startingCount += 1
+      return true
+    }
+    guard isNeeded else { return }
     do throws(ErrorReport) { _ = try startShared() } catch { logger.error("\(error.message)") }
+    state.withLock { $0.startingCount -= 1 }
   }
 }
 
