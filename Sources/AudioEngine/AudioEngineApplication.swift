@@ -69,6 +69,7 @@ package struct AudioEngineApplication: Sendable {
         readAheadMilliseconds: configuration.readAheadMilliseconds),
       startedAtMilliseconds: Self.nowUnixMilliseconds,
       idleTimeoutSeconds: configuration.idleTimeoutSeconds,
+      splicer: try Splicer(threadCount: budget.threadCount),
       acquireTimeline: handler.acquireTimeline)
     let requestErrors = RequestErrorLog(logger: logger)
     let server = PacketServer(

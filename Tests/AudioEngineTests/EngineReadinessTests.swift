@@ -7,7 +7,8 @@ import WireProtocol
   private func start(_ pacer: Pacer) throws {
     try pacer.start(
       limits: Hello.Limits(maximumWorkers: 1, maximumSessions: 1, readAheadMilliseconds: 1),
-      startedAtMilliseconds: 0, idleTimeoutSeconds: 300, acquireTimeline: { _, _, _, _ in })
+      startedAtMilliseconds: 0, idleTimeoutSeconds: 300, splicer: try Splicer(threadCount: 1),
+      acquireTimeline: { _, _, _, _ in })
   }
 
   @Test func `an engine whose pacer runs is ready until it stops`() async throws {

@@ -27,7 +27,7 @@ extension PacingRulesTests {
     play()
     try hear(5)
     let last = times(router.takeLog()).last!
-    simulated.effects.waiting.withLock { $0.hasRoomForSplices = false }
+    simulated.effects.waiting.withLock { $0.maximumWaitingSplices = 0 }
     send(.pause)
     send(.resume)
     try simulated.run(milliseconds: 100)

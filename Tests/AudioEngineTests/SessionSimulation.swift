@@ -23,7 +23,7 @@ struct SessionSimulation {
     case connect, disconnect
     case blocks(Bool)
     case isFull(Bool)
-    case splices(hasRoom: Bool, leadNanoseconds: UInt64)
+    case splices(atOnce: Int, hasRoom: Bool, leadNanoseconds: UInt64)
     case trims
 
     var words: String {
@@ -203,11 +203,13 @@ struct SessionSimulation {
       trace.append(.isFull(isFull))
       simulated.setFull(isFull)
     case 6:
+      let atOnce = Int.random(in: 1...4, using: &random)
       let hasRoom = chance(70)
       let lead: UInt64 = chance(70) ? 4_000_000 : 60_000_000
-      trace.append(.splices(hasRoom: hasRoom, leadNanoseconds: lead))
+      trace.append(.splices(atOnce: atOnce, hasRoom: hasRoom, leadNanoseconds: lead))
       simulated.effects.waiting.withLock {
-        $0.hasRoomForSplices = hasRoom
+        $0.splicesAtOnce = atOnce
+        $0.maximumWaitingSplices = hasRoom ? 128 : 0
         $0.leadNanoseconds = lead
       }
     default:
@@ -229,11 +231,12 @@ struct SessionSimulation {
   /// Lets everything come to an end: no request may be left without its answer, and no session without its end.
   private mutating func finish() throws(Violation) {
     simulated.setFull(false)
-    simulated.effects.waiting.withLock { $0.hasRoomForSplices = true }
+    simulated.effects.waiting.withLock { $0.maximumWaitingSplices = 128 }
     for router in simulated.routers { router.allowance = .max }
     for _ in 0..<4 {
       for producer in simulated.producers { simulated.produce(1_000, by: producer) }
-      try simulated.run(milliseconds: 100)
+      // More than the half second for which a transition may be put off.
+      try simulated.run(milliseconds: 200)
     }
     try checkAnswers()
     for id in Self.sessionIDs {

@@ -39,7 +39,7 @@ struct SimulatedPacket: Equatable {
       + (0..<3).map { UInt8(truncatingIfNeeded: positionMilliseconds >> (16 - 8 * $0)) }
   }
 
-  /// What `Splice.render` gives, in packets of this kind.
+  /// What a splice gives, in packets of this kind.
   static func render(_ splice: Splice) -> [[UInt8]] {
     guard let incoming = splice.incoming else { return [faded(splice.outgoing!, 0, .fadeOut)] }
     return (0..<4).map { faded(incoming, $0, .fadeIn) }
@@ -125,10 +125,20 @@ final class SimulatedEffects: SessionEffects {
     let key: TrackKey
   }
 
+  struct Render {
+    let id: SessionID
+    let number: UInt64
+    /// Those that the director has not been given.
+    var packets: [[UInt8]]
+    /// Whether it was given the first.
+    var isBegun = false
+  }
+
   struct Waiting {
     var acquisitions: [Acquisition] = []
-    var splices: [(id: SessionID, transitionNumber: UInt64, splices: [Splice])] = []
-    var hasRoomForSplices = true
+    var splices: [Render] = []
+    var splicesAtOnce = 4
+    var maximumWaitingSplices = 128
     var leadNanoseconds: UInt64 = 4_000_000
   }
 
@@ -138,12 +148,14 @@ final class SimulatedEffects: SessionEffects {
     waiting.withLock { $0.acquisitions.append(Acquisition(id: id, moveNumber: moveNumber, key: key)) }
   }
 
-  func render(_ splices: [Splice], for id: SessionID, transitionNumber: UInt64) {
-    waiting.withLock { $0.splices.append((id, transitionNumber, splices)) }
+  func render(_ splice: Splice, for id: SessionID, number: UInt64) {
+    let packets = SimulatedPacket.render(splice)
+    waiting.withLock { $0.splices.append(Render(id: id, number: number, packets: packets)) }
   }
 
+  var splicesAtOnce: Int { waiting.withLock { $0.splicesAtOnce } }
   var spliceLeadNanoseconds: UInt64 { waiting.withLock { $0.leadNanoseconds } }
-  var hasRoomForSplices: Bool { waiting.withLock { $0.hasRoomForSplices } }
+  var maximumWaitingSplices: Int { waiting.withLock { $0.maximumWaitingSplices } }
 
   func post(_ message: SessionMessage) {}
   func report(_ error: ErrorReport, of id: SessionID) {}
@@ -253,11 +265,22 @@ final class SimulatedSessions {
     director.handle(.timelineAcquired(next.id, moveNumber: next.moveNumber, result), now: now)
   }
 
-  /// Gives the director the oldest splice that it has asked for; without packets where rendering fails.
-  func deliverSplice(isFailing: Bool = false) {
-    let next = effects.waiting.withLock { $0.splices.removeFirst() }
-    let packets = isFailing ? [] : next.splices.flatMap(SimulatedPacket.render)
-    director.handle(.spliced(next.id, transitionNumber: next.transitionNumber, packets), now: now)
+  /// Gives the director what comes next of the oldest splice that it has asked for: the first packet, none where
+  /// rendering fails, or those behind it.
+  ///
+  /// - Parameter beginsFirst: whether what is begun is finished only when there is none to begin with.
+  func deliverSplice(isFailing: Bool = false, beginsFirst: Bool = false) {
+    var next = effects.waiting.withLock { waiting in
+      waiting.splices.remove(at: beginsFirst ? waiting.splices.firstIndex { !$0.isBegun } ?? 0 : 0)
+    }
+    guard !next.isBegun else {
+      return director.handle(.spliceContinued(next.id, number: next.number, next.packets), now: now)
+    }
+    next.isBegun = true
+    let first = isFailing ? [] : [next.packets.removeFirst()]
+    // The others come later, and others' splices between.
+    if !isFailing, !next.packets.isEmpty { effects.waiting.withLock { [next] in $0.splices.append(next) } }
+    director.handle(.spliced(next.id, number: next.number, first), now: now)
   }
 
   var acquisitionCount: Int { effects.waiting.withLock { $0.acquisitions.count } }

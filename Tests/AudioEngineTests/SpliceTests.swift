@@ -79,6 +79,21 @@ import Testing
     #expect(largestStep(heard[(10 * Self.frame)...]) < allowed(523))
   }
 
+  @Test func `a renderer that is used again gives the same packets`() throws {
+    let (before, after) = (try tone(440), try tone(523))
+    let splices = [
+      Splice(outgoing: side(before, at: 20), incoming: nil),
+      Splice(outgoing: nil, incoming: side(after, at: 13)),
+      Splice(outgoing: side(before, at: 9), incoming: side(after, at: 25)),
+    ]
+    let renderer = try SpliceRenderer()
+    for splice in splices + splices.reversed() {
+      renderer.begin(splice)
+      let packets = try (0..<splice.packetCount).map { _ in try renderer.next() }
+      #expect(try packets == splice.render())
+    }
+  }
+
   @Test func `what is no packet is concealed`() throws {
     let packets = [[UInt8]](repeating: [0xFF, 0xFF, 0xFF], count: 7)
     let joint = try Splice(

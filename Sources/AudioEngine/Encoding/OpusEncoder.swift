@@ -48,6 +48,9 @@ package struct OpusEncoder: ~Copyable {
       bitsPerSecond: 192_000, complexity: 5, application: OPUS_APPLICATION_RESTRICTED_LOWDELAY)
   }
 
+  /// Begins anew, as an encoder that was just made, with its settings as they are.
+  mutating func reset() { _ = antiphon_opus_reset_encoder(encoder) }
+
   /// Whether the packets that follow may lean on those before them; a new encoder's do.
   mutating func setPrediction(_ isOn: Bool) { _ = antiphon_opus_set_prediction(encoder, isOn) }
 

@@ -44,7 +44,7 @@ package final class Pacer: Sendable {
 
   /// Starts the thread, which runs for as long as the process does.
   package func start(
-    limits: Hello.Limits, startedAtMilliseconds: Int, idleTimeoutSeconds: Int,
+    limits: Hello.Limits, startedAtMilliseconds: Int, idleTimeoutSeconds: Int, splicer: Splicer,
     acquireTimeline: @escaping @Sendable (SessionID, UInt64, TrackKey, _ client: String?) -> Void
   ) throws(ErrorReport) {
     try EngineThread.start(name: "pacer") { [self] in
@@ -54,7 +54,7 @@ package final class Pacer: Sendable {
         limits: limits, startedAtMilliseconds: startedAtMilliseconds,
         idleTimeoutNanoseconds: UInt64(idleTimeoutSeconds) * 1_000_000_000,
         now: MonotonicClock.nowNanoseconds,
-        effects: PacerEffects(pacer: self, acquireTimeline: acquireTimeline))
+        effects: PacerEffects(pacer: self, splicer: splicer, acquireTimeline: acquireTimeline))
       PacerLoop(pacer: self, director: director).run()
     }
   }

@@ -1,3 +1,5 @@
+import WireProtocol
+
 /// A change in what a session sounds like that waits for its splice, and for the packet it happens at.
 struct PendingTransition {
   enum Action {
@@ -13,16 +15,33 @@ struct PendingTransition {
     case endOfRange
   }
 
-  let number: UInt64
-  /// The packet of the session's timeline that it happens at.
-  let index: Int
+  /// What the old sound ends with: its last packet, faded, or the first one that goes over into the new sound.
+  enum Fade {
+    /// Nothing is heard that it would be of, or there is no room for it.
+    case none
+    /// It waits for a splicer.
+    case waiting(UInt64)
+    /// It is being rendered for a packet of the session's timeline.
+    case rendering(UInt64, index: Int)
+    /// - Parameter packet: nil where rendering failed.
+    case ready([UInt8]?, index: Int)
+  }
+
   let action: Action
-  /// Whether the splice's first packet takes the place of the one at `index`, as the last of the old sound.
-  let fadesOut: Bool
+  let askedNanoseconds: UInt64
   /// Whether there is sound to be spliced.
   let isHeard: Bool
-  /// Nil until the splice is rendered.
-  var packets: [[UInt8]]?
+  var fade = Fade.none
+  /// How often it was put off, since its packet was due before its fade was there.
+  var delayCount = 0
+  /// What the new sound begins with; nil where it has no splice, or that is not asked for yet.
+  var joint: SplicePackets?
+
+  init(_ action: Action, isHeard: Bool, asked: UInt64) {
+    self.action = action
+    self.isHeard = isHeard
+    askedNanoseconds = asked
+  }
 
   /// The command that waits for it.
   var pendingRequest: PendingRequest? {
@@ -35,24 +54,12 @@ struct PendingTransition {
   }
 }
 
-/// The packets a session has of its own, after a transition, in place of its timeline's.
-struct SplicePackets {
-  private var packets: ArraySlice<[UInt8]> = []
-  private var index = 0
-
-  mutating func set(_ packets: ArraySlice<[UInt8]>, at index: Int) {
-    self.packets = packets
-    self.index = index
-  }
-
-  /// The packet to be sent in place of the timeline's at `index`.
-  mutating func take(at index: Int) -> [UInt8]? {
-    guard !packets.isEmpty else { return nil }
-    guard index == self.index else {
-      packets = []
-      return nil
-    }
-    self.index += 1
-    return packets.popFirst()
-  }
+/// A splice that waits for a splicer.
+struct SpliceRequest {
+  let id: SessionID
+  let number: UInt64
+  /// What fades in; nil for the end of the old sound, which is made for a packet ahead when its turn comes.
+  let incoming: Splice.Side?
+  /// When its first packet is due, at the latest.
+  let dueNanoseconds: UInt64
 }

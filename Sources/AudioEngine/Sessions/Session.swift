@@ -122,6 +122,8 @@ struct PendingMove {
   let purpose: Purpose
   /// Nobody waits for the answer of a loop.
   let pendingRequest: PendingRequest?
+  /// When a volume was asked for that a round of its loop was too short for; nil for all else.
+  var askedNanoseconds: UInt64?
   /// Nil until the store has given it.
   var lease: TimelineLease?
 }

@@ -35,6 +35,7 @@ extension SessionDirector {
           session, .volume(level), pendingRequest: move.pendingRequest, startMilliseconds: start,
           volume: level)
       }
+      repeatTransition(session)
     } else {
       deferVolume(session)
       requestMove(
@@ -58,7 +59,7 @@ extension SessionDirector {
     }
     let isNear = position + (Splice.packetsFrom + 1) * packet > end && position + 2 * packet <= end
     if isNear, session.transition == nil, session.pendingMove == nil,
-      session.bufferingSinceNanoseconds == nil, effects.hasRoomForSplices,
+      session.bufferingSinceNanoseconds == nil, hasRoomForSplices,
       session.cursor.packetIndex(atMilliseconds: end) < session.cursor.timeline.packetCount
     {
       startTransition(session, .endOfRange, now: now)

@@ -16,6 +16,7 @@ extension SessionDirector {
     case .joined(let id, let timelineID, let result, let pendingRequest):
       joined(id, timelineID, result, pendingRequest)
     case .spliced(let id, let number, let packets): spliced(id, number, packets, now: now)
+    case .spliceContinued(let id, let number, let packets): spliceContinued(id, number, packets)
     case .inspect(let receiver): inspection.add(receiver)
     }
   }

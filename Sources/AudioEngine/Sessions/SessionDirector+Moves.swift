@@ -165,7 +165,8 @@ extension SessionDirector {
       let isThere = timeline.phase == .complete || Self.hasSound(timeline, atMilliseconds: position)
       guard session.nextTick == nil || isThere else { return }
       session.pendingMove = nil
-      startTransition(session, .volume(level, lease, move.pendingRequest), now: now)
+      startTransition(
+        session, .volume(level, lease, move.pendingRequest), asked: move.askedNanoseconds, now: now)
     case (_, .loop):
       session.pendingMove = nil
       session.move(to: lease, positionMilliseconds: session.request.startMilliseconds)

@@ -4,85 +4,29 @@ import WireProtocol
 /// milliseconds ahead, for which a splice is rendered on another thread.
 extension SessionDirector {
   /// Does something to a session's sound: at once where nothing is heard, else with a fade of 20 ms.
-  func startTransition(_ session: Session, _ action: PendingTransition.Action, now: UInt64) {
-    let isHeard =
-      session.nextTick != nil && session.bufferingSinceNanoseconds == nil && session.cursor.hasPacket
-    let index = isHeard ? transitionIndex(session, action, now: now) : session.cursor.index
-    let outgoing = isHeard ? session.cursor.spliceSide(at: index) : nil
-    let splices = splices(for: action, session, outgoing, index: index)
-    transitionCount += 1
-    var fadesOut = outgoing != nil
-    if case .volume = action { fadesOut = false }
-    let transition = PendingTransition(
-      number: transitionCount, index: index, action: action, fadesOut: fadesOut, isHeard: !splices.isEmpty)
+  ///
+  /// - Parameter asked: when it was asked for; nil for now.
+  func startTransition(
+    _ session: Session, _ action: PendingTransition.Action, asked: UInt64? = nil, now: UInt64
+  ) {
+    let hasFade = isHeard(session)
+    let incoming = incomingSide(of: action, session)
+    let transition = PendingTransition(action, isHeard: hasFade || incoming != nil, asked: asked ?? now)
     // What comes in a flood of transitions has no fade, so that it delays no other session's.
-    guard !splices.isEmpty, effects.hasRoomForSplices else { return complete(transition, session, now: now) }
+    guard transition.isHeard, hasRoomForSplices else { return complete(transition, session, now: now) }
     session.transition = transition
-    effects.render(splices, for: session.id, transitionNumber: transitionCount)
-  }
-
-  /// The first packet for which a splice can be there in time, or the last one of a part.
-  private func transitionIndex(
-    _ session: Session, _ action: PendingTransition.Action, now: UInt64
-  ) -> Int {
-    let last = session.request.endMilliseconds.map {
-      session.cursor.packetIndex(atMilliseconds: $0) - 1
+    if hasFade {
+      requestFade(session)
+    } else if let incoming {
+      requestFadeIn(incoming, session, dueNanoseconds: now + WireLimits.packetDurationNanoseconds)
     }
-    if case .endOfRange = action, let last { return last }
-    let due = anchor(session).dueNanoseconds
-    let ready = now + effects.spliceLeadNanoseconds
-    let packet = WireLimits.packetDurationNanoseconds
-    let index = session.cursor.index + (ready > due ? Int((ready - due + packet - 1) / packet) : 0)
-    // Behind the end nothing comes that it could be done at.
-    return min(index, last ?? index)
+    renderSplices(now: now)
   }
 
-  private func splices(
-    for action: PendingTransition.Action, _ session: Session, _ outgoing: Splice.Side?, index: Int
-  ) -> [Splice] {
-    let fadeOut = outgoing.map { [Splice(outgoing: $0, incoming: nil)] } ?? []
-    func fadeIn(_ side: Splice.Side) -> [Splice] { [Splice(outgoing: nil, incoming: side)] }
-    switch action {
-    case .pause, .stop, .replace: return fadeOut
-    case .resume, .begin:
-      return session.cursor.hasPacket ? fadeIn(session.cursor.spliceSide(at: session.cursor.index)) : []
-    case .seek(let lease, let position, _):
-      guard session.nextTick != nil else { return [] }
-      return fadeOut + fadeIn(side(of: lease.timeline, atMilliseconds: position))
-    case .volume(_, let lease, _):
-      guard let outgoing else { return [] }
-      let position = session.cursor.position(ofPacket: index)
-      return [Splice(outgoing: outgoing, incoming: side(of: lease.timeline, atMilliseconds: position))]
-    case .endOfRange:
-      let start = session.request.startMilliseconds
-      guard session.request.loop, start > 0, session.cursor.timeline.hasPacket(atMilliseconds: start) else {
-        return fadeOut
-      }
-      return fadeOut + fadeIn(side(of: session.cursor.timeline, atMilliseconds: start))
-    }
-  }
-
-  private func side(of timeline: Timeline, atMilliseconds position: Int) -> Splice.Side {
-    let index = timeline.packetIndex(atMilliseconds: position)
-    return Timeline.Cursor(timeline, index: index).spliceSide(at: index)
-  }
-
-  /// A splice has been rendered.
-  func spliced(_ id: SessionID, _ number: UInt64, _ packets: [[UInt8]], now: UInt64) {
-    guard let session = sessions[id], session.transition?.number == number else { return }
-    session.transition?.packets = packets
-    // What is not heard yet has no packet to wait for.
-    if session.nextTick == nil, let transition = session.transition {
-      complete(transition, session, now: now)
-    }
-  }
-
-  /// Completes a transition whose packet is due, or that has nothing left to wait for.
-  func completeDueTransition(_ session: Session, now: UInt64) {
-    guard let transition = session.transition,
-      session.cursor.index >= transition.index || !session.cursor.hasPacket
-    else { return }
-    complete(transition, session, now: now)
+  /// Whether there is sound that would break off: none where a fade in comes next.
+  private func isHeard(_ session: Session) -> Bool {
+    session.nextTick != nil && session.bufferingSinceNanoseconds == nil && session.cursor.hasPacket
+      && !session.splicePackets.begins(at: session.cursor.index)
   }
 
   /// Another command comes before a session's transition is done: it is done now, without its fade, or overtaken.
@@ -105,27 +49,32 @@ extension SessionDirector {
     }
   }
 
-  private func complete(
+  func complete(
     _ transition: PendingTransition, _ session: Session, isHurried: Bool = false, now: UInt64
   ) {
     session.transition = nil
-    var packets = (isHurried ? nil : transition.packets) ?? []
+    let lastPacket = isHurried ? nil : session.readyFade(of: transition)
+    var joint = (isHurried ? nil : transition.joint) ?? SplicePackets()
     counts.transitions += 1
-    if packets.isEmpty, transition.isHeard { counts.transitionsWithoutFade += 1 }
+    let isFaded =
+      if case .none = transition.fade { !joint.isEmpty } else {
+        lastPacket != nil && transition.joint?.isEmpty != true
+      }
+    if transition.isHeard, !isFaded { counts.transitionsWithoutFade += 1 }
+    switch transition.action {
+    // What goes over from the old sound belongs to one packet; what fades in may come later.
+    case .volume: if lastPacket == nil { joint = SplicePackets() }
     // Without its fade, a part is played to its end as it is.
-    if case .endOfRange = transition.action, packets.isEmpty { return }
-    if transition.fadesOut, !packets.isEmpty {
-      let last = packets.removeFirst()
-      if session.cursor.index == transition.index, session.cursor.hasPacket { sendLast(last, session) }
+    case .endOfRange where lastPacket == nil: return
+    default: if let lastPacket { sendLast(lastPacket, session) }
     }
-    let joint = packets[...]
     switch transition.action {
     case .pause(let pendingRequest): pause(session, pendingRequest, now: now)
     case .resume(let pendingRequest):
-      session.splicePackets.set(joint, at: session.cursor.index)
+      session.splicePackets = joint.placed(at: session.cursor.index)
       resume(session, pendingRequest, now: now)
     case .begin:
-      session.splicePackets.set(joint, at: session.cursor.index)
+      session.splicePackets = joint.placed(at: session.cursor.index)
       startStreaming(session, now: now)
       emit(.playing(anchor(session)), session.id)
     case .stop(let pendingRequest): end(session, .stopped, answering: pendingRequest, now: now)
@@ -134,16 +83,16 @@ extension SessionDirector {
       begin(play, now: now)
     case .seek(let lease, let position, let pendingRequest):
       session.move(to: lease, positionMilliseconds: position)
-      session.splicePackets.set(joint, at: session.cursor.index)
+      session.splicePackets = joint.placed(at: session.cursor.index)
       announceSeek(session, pendingRequest, now: now)
       applyPendingVolume(session)
     case .volume(let level, let lease, let pendingRequest):
       session.move(to: lease, positionMilliseconds: nil)
-      session.splicePackets.set(joint, at: session.cursor.index)
+      session.splicePackets = joint.placed(at: session.cursor.index)
       volumeChanged(session, to: level, pendingRequest)
     case .endOfRange:
       guard reachEnd(session, now: now), session.nextTick != nil else { return }
-      session.splicePackets.set(joint, at: session.cursor.index)
+      session.splicePackets = joint.placed(at: session.cursor.index)
     }
   }
 
@@ -152,5 +101,13 @@ extension SessionDirector {
     packet.withUnsafeBytes { append($0, of: session) }
     session.cursor.skip()
     session.nextTick? += Schedule.ticksPerPacket
+  }
+}
+
+extension Session {
+  /// What the old sound ends with, if it is there and its packet comes next.
+  fileprivate func readyFade(of transition: PendingTransition) -> [UInt8]? {
+    guard case .ready(let packet, cursor.index) = transition.fade, cursor.hasPacket else { return nil }
+    return packet
   }
 }

@@ -27,8 +27,12 @@ package final class SessionDirector {
   var recentEnds = RecentEnds()
   /// Numbers the moves, so that a late answer of the store is recognized.
   var moveCount: UInt64 = 0
-  /// Numbers the transitions, for the same reason.
-  var transitionCount: UInt64 = 0
+  /// Splices that wait for a splicer, and perhaps some that are no longer wanted.
+  var spliceRequests: [SpliceRequest] = []
+  /// Numbers the splices, so that late packets are recognized.
+  var spliceCount: UInt64 = 0
+  /// Splices that are being rendered.
+  var renderingCount = 0
   private var nextHousekeepingNanoseconds: UInt64 = 0
 
   package init(
@@ -51,6 +55,7 @@ package final class SessionDirector {
   @discardableResult
   package func step(now: UInt64) -> UInt64? {
     let lateness = runDueTicks(now: now)
+    renderSplices(now: now)
     listSessions()
     inspection.advance(sessions, snapshot)
     runHousekeepingIfDue(now: now)
@@ -132,7 +137,10 @@ package final class SessionDirector {
     if let end = session.request.endMilliseconds {
       guard approach(end, session, now: now) else { return }
     }
-    guard session.cursor.hasPacket else { return underrun(session, now: now) }
+    // A fade in that is late makes the silence before it a packet longer.
+    guard session.cursor.hasPacket, !session.splicePackets.isAwaited(at: session.cursor.index) else {
+      return underrun(session, now: now)
+    }
     if session.bufferingSinceNanoseconds != nil {
       endUnderrun(session, now: now)
       emit(.playing(anchor(session)), session.id)
@@ -145,13 +153,20 @@ package final class SessionDirector {
       session.track?.metadata = entry.metadata
       emit(.metadata(entry.metadata), session.id)
     }
-    if let packet = session.splicePackets.take(at: session.cursor.index) {
-      packet.withUnsafeBytes { append($0, of: session) }
-      session.cursor.skip()
-    } else {
-      _ = session.cursor.withNext { append($0, of: session) }
-    }
+    sendPacket(session)
     session.history.sentFrame(nowNanoseconds: now)
+  }
+
+  /// Sends the session's own packet, after a cut, or its timeline's.
+  private func sendPacket(_ session: Session) {
+    switch session.splicePackets.take(at: session.cursor.index) {
+    case .packet(let packet):
+      packet.withUnsafeBytes { append($0, of: session) }
+      return session.cursor.skip()
+    case .late: counts.transitionsWithoutFade += 1
+    case .none: break
+    }
+    _ = session.cursor.withNext { append($0, of: session) }
   }
 
   /// Puts one packet into the output.

@@ -19,8 +19,10 @@ package enum SessionMessage: Sendable {
   case timelineAcquired(SessionID, moveNumber: UInt64, Result<TimelineLease, ErrorReport>)
   /// A score has joined, or could not.
   case joined(SessionID, ObjectIdentifier, Result<ScorePlacement, ErrorReport>, PendingRequest)
-  /// The packets of a transition.
-  case spliced(SessionID, transitionNumber: UInt64, [[UInt8]])
+  /// The first packet of a splice; none where it cannot be rendered.
+  case spliced(SessionID, number: UInt64, [[UInt8]])
+  /// The packets behind the first, where there are any.
+  case spliceContinued(SessionID, number: UInt64, [[UInt8]])
   /// Every live session is asked for.
   case inspect(@Sendable ([SessionSnapshot]) -> Void)
 }
@@ -29,12 +31,14 @@ package enum SessionMessage: Sendable {
 package protocol SessionEffects: Sendable {
   /// Asks the store for a timeline; `timelineAcquired` follows.
   func acquireTimeline(for id: SessionID, moveNumber: UInt64, key: TrackKey, client: String?)
-  /// Renders the packets of a transition; `spliced` follows.
-  func render(_ splices: [Splice], for id: SessionID, transitionNumber: UInt64)
+  /// Renders a splice; `spliced` follows, and `spliceContinued` where it has more than one packet.
+  func render(_ splice: Splice, for id: SessionID, number: UInt64)
+  /// How many splices may be asked for before `spliced` has come.
+  var splicesAtOnce: Int { get }
   /// How long before it is needed a splice should be asked for.
   var spliceLeadNanoseconds: UInt64 { get }
-  /// Whether the splices of another transition may wait.
-  var hasRoomForSplices: Bool { get }
+  /// How many splices may wait until they are asked for.
+  var maximumWaitingSplices: Int { get }
   /// Brings a message from any thread.
   func post(_ message: SessionMessage)
   /// A session's error, to be logged.

@@ -19,6 +19,9 @@ package struct OpusDecoder: ~Copyable {
 
   deinit { opus_decoder_destroy(decoder) }
 
+  /// Begins anew, as a decoder that was just made.
+  mutating func reset() { _ = antiphon_opus_reset_decoder(decoder) }
+
   /// Decodes a packet into 1,920 interleaved samples; nil, and what is no packet, is concealed as a
   /// listener's decoder would.
   package mutating func decode(_ packet: [UInt8]?, into samples: UnsafeMutableBufferPointer<Float>) {

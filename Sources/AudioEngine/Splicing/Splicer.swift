@@ -1,39 +1,51 @@
+import DequeModule
 import Dispatch
+import ServiceSupport
 import Synchronization
+import WireProtocol
 
-/// Renders splices, one after the other, on a thread that is not the pacer's: each takes about two milliseconds.
+/// Renders splices on threads of its own, one a core: people wait for what they do, and a splice takes about a
+/// millisecond.
 package final class Splicer: Sendable {
-  /// What one splice may take on a small machine.
-  private static let nanosecondsASplice: UInt64 = 2_500_000
-  /// From asking to the packets' being there, with no other splice waiting.
-  private static let leastNanoseconds: UInt64 = 4_000_000
-
-  /// Splices that may wait, so that as many sessions as there are workers can be cut at once: with so many, a
-  /// command is done some 170 ms after it was asked for.
-  private static let maximumWaiting = 64
-
-  private let queue = DispatchQueue(label: "antiphon.splicer", qos: .userInteractive)
-  /// Splices, of which a seek has two.
-  private let waiting = Atomic<Int>(0)
-
-  package init() {}
-
-  /// How long before it is needed a splice should be asked for.
-  var leadNanoseconds: UInt64 {
-    Self.leastNanoseconds + UInt64(waiting.load(ordering: .relaxed)) * Self.nanosecondsASplice
+  struct Job: Sendable {
+    let splice: Splice
+    /// Is given the first packet; none where rendering fails, which leaves a click and nothing worse.
+    let begin: @Sendable ([[UInt8]]) -> Void
+    /// Is given the packets that follow it, if there are any.
+    let finish: @Sendable ([[UInt8]]) -> Void
   }
 
-  /// Whether the splices of another cut may wait.
-  var hasRoom: Bool { waiting.load(ordering: .relaxed) < Self.maximumWaiting }
+  /// From asking to the first packet's being there, while no more jobs are begun than `jobsAtOnce`.
+  static let leadNanoseconds: UInt64 = 4_000_000
+  /// A thread that has one more to begin with waits for no answer.
+  private static let jobsPerThread = 2
 
-  /// Renders the packets of splices that follow one another; none where that fails, which leaves a click and
-  /// nothing worse.
-  func render(_ splices: [Splice], _ deliver: @escaping @Sendable ([[UInt8]]) -> Void) {
-    waiting.add(splices.count, ordering: .relaxed)
-    queue.async { [self] in
-      let packets = (try? splices.flatMap { try $0.render() }) ?? []
-      waiting.subtract(splices.count, ordering: .relaxed)
-      deliver(packets)
+  let jobsAtOnce: Int
+  private let jobs = Mutex<Deque<Job>>([])
+  private let available = DispatchSemaphore(value: 0)
+
+  /// Starts the threads, which run for as long as the process does.
+  package init(threadCount: Int) throws(ErrorReport) {
+    jobsAtOnce = threadCount * Self.jobsPerThread
+    for _ in 0..<threadCount {
+      try EngineThread.start(name: "splicer") { [self] in
+        ThreadPriority.goAhead()
+        var thread = SplicerThread(splicer: self)
+        while true { thread.work() }
+      }
     }
+  }
+
+  func render(_ job: Job) {
+    jobs.withLock { $0.append(job) }
+    available.signal()
+  }
+
+  /// The next job; nil for none.
+  ///
+  /// - Parameter waits: whether to block until there is one.
+  func takeJob(waits: Bool) -> Job? {
+    guard available.wait(timeout: waits ? .distantFuture : .now()) == .success else { return nil }
+    return jobs.withLock { $0.popFirst() }
   }
 }

@@ -281,7 +281,9 @@ extension Timeline {
 
     /// Packets before the next one that are kept.
     var previousCount: Int {
-      max(0, min(index, timeline.packetCount) - timeline.firstRetained.load(ordering: .relaxed))
+      // One that waits for its packet on another timeline may stand beyond all that is there.
+      guard index <= timeline.packetCount else { return 0 }
+      return max(0, index - timeline.firstRetained.load(ordering: .relaxed))
     }
 
     /// Reads the last packets before the next one again, oldest first.

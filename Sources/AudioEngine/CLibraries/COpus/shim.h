@@ -19,4 +19,10 @@ static inline int antiphon_opus_get_lookahead(OpusEncoder *encoder, opus_int32 *
 static inline int antiphon_opus_set_prediction(OpusEncoder *encoder, bool on) {
   return opus_encoder_ctl(encoder, OPUS_SET_PREDICTION_DISABLED(on ? 0 : 1));
 }
+static inline int antiphon_opus_reset_encoder(OpusEncoder *encoder) {
+  return opus_encoder_ctl(encoder, OPUS_RESET_STATE);
+}
+static inline int antiphon_opus_reset_decoder(OpusDecoder *decoder) {
+  return opus_decoder_ctl(decoder, OPUS_RESET_STATE);
+}
 #endif
