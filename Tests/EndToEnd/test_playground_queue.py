@@ -232,7 +232,7 @@ async def test_history_and_previous(desk):
 
     await page.get_by_role("tab", name="History").click()
     # What it has shown before is there until the newest has come.
-    await expect(history.first).to_have_text("Kyrie")
+    await expect(history.first).to_have_text("Tone 440 120s flac")
     await page.locator("#history .row-button").first.click()
     await desk.tab.wait_for_tone(440)
     await page.locator("#history .icon-button").first.click()
