@@ -227,7 +227,8 @@ def test_a_setting_that_cannot_be_used_is_not_tried_for_ever(installed):
     installed.run("systemctl", "restart", SERVICES[0], check=False)
     wait_until(installed, f"systemctl is-failed --quiet {SERVICES[0]}")
     assert installed.show(SERVICES[0], "NRestarts") == "0"
-    assert "ANTIPHON_ENGINE_MAX_WORKERS in the environment" in installed.journal()
+    # What a process says as it ends is in the journal a moment later.
+    wait_until(installed, f"journalctl -u {SERVICES[0]} | grep -q 'ANTIPHON_ENGINE_MAX_WORKERS in the environment'")
     installed.run("sh", "-c", "sed -i '$d' /etc/antiphon/engine.env && systemctl start antiphon-engine")
     wait_until(installed, READY)
 
@@ -396,7 +397,7 @@ def test_the_bot_is_installed_and_says_what_it_misses(installed, wheels):
     wait_until(installed, "curl -s -o /dev/null --cacert /discord/cert.pem https://discord.com/")
     installed.run("systemctl", "enable", "--now", "antiphon-bot")
     wait_until(installed, f"systemctl is-failed --quiet {BOT}")
-    assert "Discord does not accept the token: take a new one" in installed.journal(), installed.journal()
+    wait_until(installed, "journalctl -u antiphon-bot | grep -q 'Discord does not accept the token: take a new one'")
     # It is not tried forever.
     assert installed.show(BOT, "ExecMainStatus") == "64" and installed.show(BOT, "NRestarts") == "0"
     installed.run("systemctl", "stop", "discord")
