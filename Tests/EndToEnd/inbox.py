@@ -96,21 +96,20 @@ class Inbox:
     async def wait(self, done: Callable[[], Any], what: str, seconds: float = PATIENCE_SECONDS) -> Any:
         """Waits until `done` gives something true, and gives that."""
 
-        async def until_done() -> Any:
-            clock = asyncio.get_running_loop().time
-            looked = 0.0
-            while not (result := done()):
-                if self.closed is not None:
-                    raise AssertionError(f"{self.name} was closed ({self.closed}) while waiting for {what}; {self}")
-                self._news.clear()
-                await self._news.wait()
-                if (rest := looked + LOOK_SECONDS - clock()) > 0:
-                    await asyncio.sleep(rest)
-                looked = clock()
-            return result
-
+        clock = asyncio.get_running_loop().time
+        looked = 0.0
         try:
-            return await asyncio.wait_for(until_done(), seconds)
+            # Not `wait_for`, which in Python 3.11 forgets a cancellation that comes as it ends.
+            async with asyncio.timeout(seconds):
+                while not (result := done()):
+                    if self.closed is not None:
+                        raise AssertionError(f"{self.name} was closed ({self.closed}) while waiting for {what}; {self}")
+                    self._news.clear()
+                    await self._news.wait()
+                    if (rest := looked + LOOK_SECONDS - clock()) > 0:
+                        await asyncio.sleep(rest)
+                    looked = clock()
+                return result
         except TimeoutError:
             raise AssertionError(f"{self.name}: no {what} in {seconds} s; {self}") from None
 
