@@ -110,7 +110,7 @@ final class Connection {
     let connection = NIOLoopBound(self, eventLoop: eventLoop)
     ClientBootstrap(group: eventLoop)
       .connectTimeout(limits.handshakeTimeout)
-      .channelOption(.socketOption(.tcp_nodelay), value: 1)
+      .channelOption(.tcpOption(.tcp_nodelay), value: 1)
       .channelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
           try channel.pipeline.syncOperations.addHandler(ConnectionHandler(connection: connection.value))
