@@ -72,6 +72,10 @@ class Inbox:
         """What told it of sound that came late, as it may on a busy machine; to come late untold is a defect."""
         return [event for event in self.events() if event["type"] in DELAYS]
 
+    def stalls(self) -> list[Event]:
+        """Where its sound stopped for want of packets. In its first second a busy machine is reason enough for that."""
+        return [event for event in self.events("buffering") if event["position_ms"] >= 1_000]
+
     def course(self, since: int = 0, session: str | None = None) -> list[str]:
         """What its track went through: the kinds of its events, without those that any moment may bring."""
         events = [event for event in self.events(since=since) if session is None or event.get("session_id") == session]
