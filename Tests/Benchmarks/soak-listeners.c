@@ -1,8 +1,9 @@
 // Listeners that join, leave and stop reading at random, and look at each packet of a synthetic engine: whether it is of
 // their session, and which it is.
 // usage: soak-listeners PORT SESSIONS LISTENERS PACKETS SEED
-// Prints a JSON object when so many packets have come. "missing" is what was left out while a listener had stopped
-// reading, and "lost" what was left out of others: the router has dropped it. "foreign" and "doubled" must be nothing.
+// Prints a JSON object when so many packets have come. "seeks" are those that listeners were told of. "missing" is what
+// was left out while a listener had stopped reading, and "lost" what was left out of others: the router has dropped it.
+// "foreign" and "doubled" must be nothing.
 #include <sys/epoll.h>
 
 #include "listener.h"
@@ -22,7 +23,7 @@ struct member {
 static struct {
   int port, epoll, sessions, count;
   struct member *members;
-  int64_t packets, missing, lost, doubled, foreign, joins, stalls, closed;
+  int64_t packets, seeks, missing, lost, doubled, foreign, joins, stalls, closed;
 } soak;
 
 static struct member *member_of(struct listener *listener) { return (struct member *)listener; }
@@ -44,8 +45,16 @@ static void set_reading(struct member *member, bool reads) {
   if (epoll_ctl(soak.epoll, EPOLL_CTL_MOD, member->listener.fd, &event) != 0) die("epoll: %s", strerror(errno));
 }
 
+static bool has(const unsigned char *text, size_t count, const char *words) {
+  size_t length = strlen(words);
+  for (; count >= length; text++, count--)
+    if (memcmp(text, words, length) == 0) return true;
+  return false;
+}
+
 static void take(struct listener *listener, int opcode, const unsigned char *payload, size_t count, int64_t arrived_ns) {
   (void)arrived_ns;
+  if (opcode == TEXT) soak.seeks += has(payload, count, "\"type\":\"seeked\"");
   if (opcode != BINARY) return;
   if (count < PAYLOAD_BYTES) die("a message of %zu bytes", count);
   uint32_t session, sequence;
@@ -114,8 +123,10 @@ int main(int count, char **arguments) {
     }
     move_some(now_ns());
   }
-  printf("{\"packets\":%" PRId64 ",\"missing\":%" PRId64 ",\"lost\":%" PRId64 ",\"doubled\":%" PRId64
-         ",\"foreign\":%" PRId64 ",\"joins\":%" PRId64 ",\"stalls\":%" PRId64 ",\"closed\":%" PRId64 "}\n",
-         soak.packets, soak.missing, soak.lost, soak.doubled, soak.foreign, soak.joins, soak.stalls, soak.closed);
+  printf("{\"packets\":%" PRId64 ",\"seeks\":%" PRId64 ",\"missing\":%" PRId64 ",\"lost\":%" PRId64
+         ",\"doubled\":%" PRId64 ",\"foreign\":%" PRId64 ",\"joins\":%" PRId64 ",\"stalls\":%" PRId64
+         ",\"closed\":%" PRId64 "}\n",
+         soak.packets, soak.seeks, soak.missing, soak.lost, soak.doubled, soak.foreign, soak.joins, soak.stalls,
+         soak.closed);
   return 0;
 }

@@ -1,7 +1,8 @@
 // An engine without sound, for measuring routers: 100 sessions of 50 packets a second, each with the moment
 // it was sent.
-// usage: synthetic-engine SOCKET SESSIONS AUDIO-BYTES antiphon|seed
-//   antiphon begins with hello, as the wire protocol has it; seed sends packets alone.
+// usage: synthetic-engine SOCKET SESSIONS AUDIO-BYTES antiphon|seeks|seed
+//   antiphon begins with hello, as the wire protocol has it; seeks goes to another place in one of the sessions 50 times a
+//   second, too; seed sends packets alone.
 // Serves one router after another until it is killed. Prints "listening" when it can be connected to.
 #include <sys/stat.h>
 
@@ -9,10 +10,12 @@
 
 // The pacer's tick: the sessions due in it leave in one write.
 static const int64_t TICK_NS = 2000000;
-enum { TICKS_PER_PACKET = 10, TOC_STEREO_20_MS = 0xFC, EXPECTED_PAYLOAD = 17 };
+enum { TICKS_PER_PACKET = 10, TICKS_PER_SEEK = 10, TOC_STEREO_20_MS = 0xFC, EXPECTED_PAYLOAD = 17, EVENT_BYTES = 160,
+       LONGEST_TRACK_MS = 3600000 };
 
 struct sessions {
   int count, audio_bytes;
+  bool seeks;
   unsigned char *packets;  // one for each session, filled in anew every time
 };
 
@@ -57,14 +60,25 @@ static void say_hello(int fd, const struct sessions *sessions, int64_t start_ns)
   free(text);
 }
 
+// A session goes on at another place with its next packet.
+static size_t put_seek(unsigned char *place, int session, int64_t due_ns) {
+  return (size_t)snprintf((char *)place, EVENT_BYTES,
+                          "{\"type\":\"seeked\",\"session_id\":\"%d\",\"position_ms\":%d,\"due_ns\":%" PRId64 "}\n",
+                          session, rand() % LONGEST_TRACK_MS / 20 * 20, due_ns);
+}
+
 // Sends for ever; returns when the router has gone.
 static void serve(int fd, const struct sessions *sessions, int64_t start_ns) {
   size_t each = packet_bytes(sessions);
-  unsigned char *batch = malloc((size_t)sessions->count * each);
+  unsigned char *batch = malloc((size_t)sessions->count * each + EVENT_BYTES);
   if (!batch) die("out of memory");
   for (uint32_t tick = 0;; tick++) {
     sleep_until(start_ns + tick * TICK_NS);
     size_t filled = 0;
+    int sought = -1;
+    // One of those that are due.
+    if (sessions->seeks && rand() % TICKS_PER_SEEK == 0)
+      sought = rand() % sessions->count / TICKS_PER_PACKET * TICKS_PER_PACKET + (int)(tick % TICKS_PER_PACKET);
     for (int i = (int)(tick % TICKS_PER_PACKET); i < sessions->count; i += TICKS_PER_PACKET) {
       unsigned char *packet = sessions->packets + (size_t)i * each, *audio = packet + PACKET_HEADER_BYTES + 1;
       uint32_t session = (uint32_t)i, sequence = tick / TICKS_PER_PACKET;
@@ -72,6 +86,7 @@ static void serve(int fd, const struct sessions *sessions, int64_t start_ns) {
       memcpy(audio, &sent_ns, 8);
       memcpy(audio + 8, &session, 4);
       memcpy(audio + 12, &sequence, 4);
+      if (i == sought) filled += put_seek(batch + filled, i, start_ns + tick * TICK_NS);
       memcpy(batch + filled, packet, each);
       filled += each;
     }
@@ -91,8 +106,9 @@ static void serve(int fd, const struct sessions *sessions, int64_t start_ns) {
 }
 
 int main(int count, char **arguments) {
-  if (count != 5) die("usage: synthetic-engine SOCKET SESSIONS AUDIO-BYTES antiphon|seed");
-  struct sessions sessions = {.count = atoi(arguments[2]), .audio_bytes = atoi(arguments[3])};
+  if (count != 5) die("usage: synthetic-engine SOCKET SESSIONS AUDIO-BYTES antiphon|seeks|seed");
+  struct sessions sessions = {.count = atoi(arguments[2]), .audio_bytes = atoi(arguments[3]),
+                              .seeks = strcmp(arguments[4], "seeks") == 0};
   if (sessions.audio_bytes < EXPECTED_PAYLOAD) die("at least %d bytes of audio", EXPECTED_PAYLOAD);
   prepare(&sessions);
   struct sockaddr_un address = unix_address(arguments[1]);
@@ -107,7 +123,7 @@ int main(int count, char **arguments) {
     int fd = accept(listener, NULL, NULL);
     if (fd < 0) die("accept: %s", strerror(errno));
     int64_t start_ns = now_ns() + 100000000;
-    if (strcmp(arguments[4], "antiphon") == 0) say_hello(fd, &sessions, start_ns);
+    if (strcmp(arguments[4], "seed") != 0) say_hello(fd, &sessions, start_ns);
     serve(fd, &sessions, start_ns);
     close(fd);
   }
