@@ -64,6 +64,8 @@ export class Transport {
 
   /** Follows the events that concern the controls directly. */
   take({ type, code }) {
+    // The answer to the presses before. Those since then are still to be sent.
+    if (type === 'seeked' && this.#seekTimer) return;
     if (['seeked', 'ended', 'extracting'].includes(type) || (type === 'error' && code !== 'superseded')) {
       this.#wantedMs = null;
     }
@@ -175,6 +177,7 @@ export class Transport {
     this.#showPosition();
     clearTimeout(this.#seekTimer);
     this.#seekTimer = setTimeout(async () => {
+      this.#seekTimer = 0;
       const askedMs = this.#wantedMs;
       if (askedMs === null) return;
       await this.#ask({ type: 'seek', position_ms: Math.round(askedMs) });
