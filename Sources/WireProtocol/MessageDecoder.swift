@@ -61,12 +61,10 @@ public struct MessageDecoder: Sendable {
   /// The bytes of an event that `nextPlace` has found.
   public func event(at place: Range<Int>) -> ArraySlice<UInt8> { buffer[place] }
 
-  /// Lends the bytes of a packet that `nextPlace` has found. They are the borrower's to overwrite: the decoder does not
-  /// look at them again.
-  public mutating func withPacket<Result>(
-    at place: Range<Int>, _ body: (UnsafeMutableRawBufferPointer) -> Result
-  ) -> Result {
-    buffer.withUnsafeMutableBytes { body(UnsafeMutableRawBufferPointer(rebasing: $0[place])) }
+  /// Lends the bytes that the places of `nextPlace` are in, until the next `append`. Those of packets are the borrower's to
+  /// overwrite: the decoder does not look at them again.
+  public mutating func withBytes(_ body: (UnsafeMutableRawBufferPointer) -> Void) {
+    buffer.withUnsafeMutableBytes { body($0) }
   }
 
   /// The same as `next`.

@@ -1,3 +1,5 @@
+import CLinux
+
 /// What the packet path needs of one listener.
 ///
 /// Memory of its own, so that a packet costs no reference counting and no check of exclusive access: `FrameOutlet`
@@ -40,6 +42,11 @@ struct ListenerPorts {
     guard let ports, let index = (0..<count).first(where: { ports[$0] == port }) else { return }
     count -= 1
     ports[index] = ports[count]
+  }
+
+  /// Asks for the first one's memory: of many, the others follow while it is written to.
+  func prefetch() {
+    if count > 0 { antiphon_prefetch(self[0]) }
   }
 
   /// Frees its memory, and nothing of the listeners'.

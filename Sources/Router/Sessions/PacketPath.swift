@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 import NIOCore
 import ServiceSupport
@@ -8,12 +9,27 @@ struct PacketRoute {
   var counter = PacketCounter()
   var opus = ListenerPorts()
   var timed = ListenerPorts()
-  var groupCount = 0
+  /// Of those that take several packets a message.
+  var groups = PacketGroups()
   var playerCount = 0
   /// Who plays it, or played it last.
   var engine: EngineNumber
   /// The owner of this memory.
   unowned(unsafe) let session: RoutedSession
+
+  /// Asks for the memory that a packet is going to need.
+  func prefetchPorts() {
+    opus.prefetch()
+    timed.prefetch()
+    groups.prefetch()
+  }
+}
+
+/// A packet among the bytes that an engine has sent.
+struct PacketPlace {
+  var sessionID: SessionID
+  /// The whole packet, its header included.
+  var place: Range<Int>
 }
 
 /// A packet's way to the listeners of its session: one look-up, and for each listener that keeps up one system call.
@@ -28,10 +44,18 @@ final class PacketPath {
     var sharerCount: Int
   }
 
+  /// Packets that are looked up together: few enough that what they need is still in a cache when it is its turn.
+  static let maximumBatchCount = 16
+
   private static let sendFlags = Int32(Glibc.MSG_DONTWAIT) | Int32(Glibc.MSG_NOSIGNAL)
 
   private let statistics: RouterStatistics
   private var routes: [SessionID: UnsafeMutablePointer<PacketRoute>] = [:]
+  /// Changes with `routes`, so that a route which was looked up before is known to be still there.
+  private var revision = 0
+  /// The routes of one batch. Of its own memory, for `maximumBatchCount` of them; freed with the path.
+  private let found = UnsafeMutablePointer<UnsafeMutablePointer<PacketRoute>?>.allocate(
+    capacity: PacketPath.maximumBatchCount)
   /// Empty between two packets; kept for its memory.
   private var slow: [Slow] = []
   /// When the packets that are being routed came.
@@ -41,29 +65,57 @@ final class PacketPath {
     self.statistics = statistics
   }
 
-  func add(_ session: RoutedSession) { routes[session.id] = session.route }
+  deinit { found.deallocate() }
 
-  func remove(_ session: RoutedSession) { routes[session.id] = nil }
+  func add(_ session: RoutedSession) { set(session.route, of: session) }
+
+  func remove(_ session: RoutedSession) { set(nil, of: session) }
+
+  private func set(_ route: UnsafeMutablePointer<PacketRoute>?, of session: RoutedSession) {
+    routes[session.id] = route
+    revision += 1
+  }
 
   /// Packets have come: one look at the clock for all of them.
   func begin() { nowNanoseconds = MonotonicClock.nowNanoseconds }
 
-  /// Gives a packet to its session's listeners.
+  /// Gives packets to their sessions' listeners, one after another.
+  ///
+  /// What the kernel does for one packet pushes what the next one needs out of the caches. So they are all looked up
+  /// first, and what is behind each is asked for while the others are.
   ///
   /// - Parameters:
-  ///   - packet: header and audio. Each frame is built where the packet's header was, which has been read.
-  ///   - engine: who has sent it. What another engine sends than the one that plays the session is heard by nobody.
-  func route(_ id: SessionID, _ packet: UnsafeMutableRawBufferPointer, from engine: EngineNumber) {
-    statistics.packetsReceived += 1
-    guard let route = routes[id], route.pointee.engine == engine else {
-      statistics.stalePackets += 1
-      return
+  ///   - batch: at most `maximumBatchCount`.
+  ///   - bytes: header and audio of each. Each frame is built where the packet's header was, which has been read.
+  ///   - engine: who has sent them. What another engine sends than the one that plays the session is heard by nobody.
+  func route(
+    _ batch: ArraySlice<PacketPlace>, in bytes: UnsafeMutableRawBufferPointer, from engine: EngineNumber
+  ) {
+    statistics.packetsReceived += batch.count
+    for (index, packet) in batch.enumerated() {
+      let route = routes[packet.sessionID]
+      antiphon_prefetch(route)
+      found[index] = route
     }
+    for index in 0..<batch.count { found[index]?.pointee.prefetchPorts() }
+    let foundRevision = revision
+    for (index, packet) in batch.enumerated() {
+      // One before it may have ended in a listener's end, and in its session's.
+      let route = revision == foundRevision ? found[index] : routes[packet.sessionID]
+      guard let route, route.pointee.engine == engine else {
+        statistics.stalePackets += 1
+        continue
+      }
+      give(UnsafeMutableRawBufferPointer(rebasing: bytes[packet.place]), to: route)
+    }
+  }
+
+  private func give(_ packet: UnsafeMutableRawBufferPointer, to route: UnsafeMutablePointer<PacketRoute>) {
     let place = route.pointee.counter.take()
     statistics.countLateness(dueNanoseconds: place.dueNanoseconds, nowNanoseconds: nowNanoseconds)
-    if route.pointee.timed.count > 0 || route.pointee.groupCount > 0 {
+    if route.pointee.timed.count > 0 || route.pointee.groups.count > 0 {
       let record = PacketRecord.write(place, inPlaceOf: packet)
-      if route.pointee.groupCount > 0 { append(record, toGroupsOf: route.pointee.session) }
+      append(record, to: route.pointee.groups)
       if route.pointee.timed.count > 0 {
         write(WebSocketFrames.timed(inPlaceOf: packet), to: route.pointee.timed)
       }
@@ -79,22 +131,19 @@ final class PacketPath {
     if !slow.isEmpty { writeSlowly() }
   }
 
-  private func append(_ record: UnsafeRawBufferPointer, toGroupsOf session: RoutedSession) {
-    for index in session.groups.indices {
-      session.groups[index].append(record)
-      if session.groups[index].isFull { writeGroup(index, of: session) }
+  private func append(_ record: UnsafeRawBufferPointer, to groups: PacketGroups) {
+    for index in 0..<groups.count {
+      let group = groups[index]
+      group.pointee.append(record)
+      if group.pointee.isFull { write(group.pointee.takeFrame(), to: group.pointee.ports) }
     }
-  }
-
-  private func writeGroup(_ index: Int, of session: RoutedSession) {
-    let ports = session.groups[index].ports
-    session.groups[index].takeFrame { write($0, to: ports) }
   }
 
   /// Sends what waits for its message to be full: what comes next is not to come before it, or is for others, too.
   func completeMessages(of session: RoutedSession) {
-    for index in session.groups.indices where !session.groups[index].isEmpty {
-      writeGroup(index, of: session)
+    let groups = session.route.pointee.groups
+    for index in 0..<groups.count where !groups[index].pointee.isEmpty {
+      write(groups[index].pointee.takeFrame(), to: groups[index].pointee.ports)
     }
     guard !slow.isEmpty else { return }
     keepPlaces()

@@ -44,10 +44,6 @@ final class RoutedSession {
   private(set) var listenerCount = 0
   /// In memory of its own: see `PacketPath`.
   let route: UnsafeMutablePointer<PacketRoute>
-  /// Those of its listeners that take several packets a message.
-  var groups: [PacketGroup] = [] {
-    didSet { route.pointee.groupCount = groups.count }
-  }
   /// What was asked of the engine for those who join.
   var bursts: [BurstRequest] = []
   private var oggListeners: [OggListener] = []
@@ -69,7 +65,7 @@ final class RoutedSession {
   deinit {
     route.pointee.opus.deallocate()
     route.pointee.timed.deallocate()
-    for index in groups.indices { groups[index].ports.deallocate() }
+    route.pointee.groups.deallocate()
     route.deinitialize(count: 1)
     route.deallocate()
   }
@@ -154,13 +150,7 @@ final class RoutedSession {
     switch (listener.request.subprotocol, listener.request.packetsPerMessage) {
     case (.opus, _): route.pointee.opus.append(port)
     case (.timed, 1): route.pointee.timed.append(port)
-    case (.timed, let count):
-      if !groups.contains(where: { $0.packetsPerMessage == count }) {
-        groups.append(PacketGroup(packetsPerMessage: count))
-      }
-      for index in groups.indices where groups[index].packetsPerMessage == count {
-        groups[index].ports.append(port)
-      }
+    case (.timed, let count): route.pointee.groups.add(port, packetsPerMessage: count)
     }
   }
 
@@ -173,12 +163,7 @@ final class RoutedSession {
     switch (listener.request.subprotocol, listener.request.packetsPerMessage) {
     case (.opus, _): route.pointee.opus.remove(port)
     case (.timed, 1): route.pointee.timed.remove(port)
-    case (.timed, let count):
-      guard let index = groups.firstIndex(where: { $0.packetsPerMessage == count }) else { break }
-      groups[index].ports.remove(port)
-      guard groups[index].ports.count == 0 else { break }
-      groups[index].ports.deallocate()
-      groups.remove(at: index)
+    case (.timed, let count): route.pointee.groups.remove(port, packetsPerMessage: count)
     }
     return true
   }
