@@ -6,8 +6,10 @@ import WireProtocol
 
 /// Where routers reach the engine.
 struct RouterEndpoint: Sendable {
-  /// The engine is about to stop.
-  let drain: @Sendable () -> Void
+  /// What `drain` takes at most.
+  let drainSeconds: Int
+  /// The engine is about to stop: returns once it has played for as long as its sessions should be heard.
+  let drain: @Sendable () async -> Void
   let stop: @Sendable () -> Void
 }
 
@@ -21,7 +23,7 @@ extension AudioEngineApplication {
         path: configuration.socketPath, group: configuration.socketGroup, server: server, logger: logger)
       try socket.start()
       logger.info("routers connect to \(configuration.socketPath)")
-      return RouterEndpoint(drain: {}, stop: { socket.stop() })
+      return RouterEndpoint(drainSeconds: 0, drain: {}, stop: { socket.stop() })
     }
     // A thread of its own, so that no HTTP request delays audio. It lasts as long as the process.
     let loop = MultiThreadedEventLoopGroup(numberOfThreads: 1).next()
@@ -31,11 +33,9 @@ extension AudioEngineApplication {
       let endpoint = ClusterEndpoint(
         client: client, server: server, logger: logger,
         load: {
-          let sessions = pacer.statistics.current.sessions
-          let count = sessions.extracting + sessions.streaming + sessions.paused
-          return max(
+          max(
             admission.statistics.demandCores / admission.capacityCores,
-            Double(count) / Double(maximumSessions))
+            Double(pacer.statistics.current.sessions.live) / Double(maximumSessions))
         },
         stopSessions: {
           Task {
@@ -47,7 +47,15 @@ extension AudioEngineApplication {
       try endpoint.start()
       return NIOLoopBound(endpoint, eventLoop: loop)
     }.get()
+    let drain = SessionDrain(limitSeconds: configuration.drainSeconds)
     return RouterEndpoint(
-      drain: { loop.execute { endpoint.value.drain() } }, stop: { client.close() })
+      drainSeconds: configuration.drainSeconds,
+      drain: {
+        loop.execute { endpoint.value.drain() }
+        let left = await drain.run(sessionCount: { pacer.statistics.current.sessions.live }) {
+          try? await Task.sleep(for: .milliseconds($0))
+        }
+        if left > 0 { logger.warning("\(left) sessions were not moved to another engine") }
+      }, stop: { client.close() })
   }
 }

@@ -153,9 +153,8 @@ package struct AudioEngineApplication: Sendable {
     var configuration = ServiceGroupConfiguration(services: [application], logger: Self.quiet(logger))
     configuration.maximumGracefulShutdownDuration = .seconds(StopSignals.graceSeconds)
     let group = ServiceGroup(configuration: configuration)
-    StopSignals.atFirst(logger: logger) {
-      endpoint.drain()
-      await api.drain()
+    StopSignals.atFirst(logger: logger, drainSeconds: endpoint.drainSeconds) {
+      await api.drain(endpoint.drain)
       await group.triggerGracefulShutdown()
     }
     do {

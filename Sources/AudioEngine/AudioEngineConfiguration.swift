@@ -13,6 +13,8 @@ package struct AudioEngineConfiguration: Sendable {
   package var socketGroup: gid_t?
   /// Where routers are met instead of at the socket; nil for the socket.
   package var nats: NATSConfiguration?
+  /// How long it plays on there once it is to stop, so that its sessions can be moved.
+  package var drainSeconds = SessionDrain.defaultSeconds
   package var httpHost = "127.0.0.1"
   /// 0 for any free port.
   package var httpPort = 9090

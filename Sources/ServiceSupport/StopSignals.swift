@@ -4,7 +4,7 @@ import Logging
 import Synchronization
 
 /// SIGTERM and SIGINT, alike in both processes: the first begins the end, further ones change nothing, and the
-/// process is gone within 5 s, whatever hangs.
+/// process is gone within 5 s, or so long after it has drained, whatever hangs.
 public enum StopSignals {
   /// For those who ask `/ready`, or are told that it ends, before connections are closed.
   public static let drainMilliseconds = 200
@@ -14,7 +14,11 @@ public enum StopSignals {
   private static let mostMilliseconds = 4_500
 
   /// From here on the signals end nothing by themselves: the first one has this done.
-  public static func atFirst(logger: Logger, _ stop: @escaping @Sendable () async -> Void) {
+  ///
+  /// - Parameter drainSeconds: what it may take beside, since it serves on meanwhile.
+  public static func atFirst(
+    logger: Logger, drainSeconds: Int = 0, _ stop: @escaping @Sendable () async -> Void
+  ) {
     let queue = DispatchQueue(label: "antiphon.signals")
     let isStopping = Atomic<Bool>(false)
     for number in [SIGTERM, SIGINT] {
@@ -26,16 +30,16 @@ public enum StopSignals {
         guard !isStopping.exchange(true, ordering: .relaxed) else { return }
         logger.info("stopping")
         ServiceManager.own.stopping()
-        endInTime(logger)
+        endInTime(mostMilliseconds + drainSeconds * 1_000, logger)
         Task { await stop() }
       }
       source.activate()
     }
   }
 
-  private static func endInTime(_ logger: Logger) {
-    DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(mostMilliseconds)) {
-      logger.critical("could not stop in \(mostMilliseconds) ms: ending without waiting for what hangs")
+  private static func endInTime(_ milliseconds: Int, _ logger: Logger) {
+    DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(milliseconds)) {
+      logger.critical("could not stop in \(milliseconds) ms: ending without waiting for what hangs")
       _exit(EXIT_FAILURE)
     }
   }

@@ -59,6 +59,8 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
   case forbidden
   case invalidState = "invalid_state"
   case superseded
+  /// Another Router has become the session's home since.
+  case staleHome = "stale_home"
   case sourceNotFound = "source_not_found"
   case sourceForbidden = "source_forbidden"
   case sourceNotAudio = "source_not_audio"
@@ -104,7 +106,7 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
       403
     case .noSuchSession, .notFound, .sourceNotFound: 404
     case .methodNotAllowed: 405
-    case .invalidState, .superseded, .queueFull: 409
+    case .invalidState, .superseded, .staleHome, .queueFull: 409
     case .lineTooLong, .sourceTooLarge: 413
     case .sourceNotAudio, .notAPicture: 415
     case .sourceEmpty, .sourceCorrupt, .sourceTruncated, .sourceCrashesEngine, .sourceCrashesDecoder,

@@ -20,6 +20,8 @@ final class SimulatedRequests: Sendable {
     /// Answers by the HTTP request that waits for them.
     var answers: [String: [EngineEvent]] = [:]
     var packetCounts: [Int: Int] = [:]
+    /// Sessions of which some commands had an epoch.
+    var mayHaveOwner: Set<SessionID> = []
   }
 
   private let state = Mutex(State())
@@ -41,14 +43,15 @@ final class SimulatedRequests: Sendable {
   /// - Parameters:
   ///   - action: nil for a burst.
   ///   - router: who asks; nil for one HTTP request.
-  func make(_ action: EngineCommand.SessionAction?, from router: ModelRouter?, now: UInt64) -> PendingRequest
-  {
+  func make(
+    _ action: EngineCommand.SessionAction?, from router: ModelRouter?, epoch: UInt64? = nil, now: UInt64
+  ) -> PendingRequest {
     let name = nextName()
     if case .seek(let position) = action { state.withLock { $0.seeks[name] = position } }
     if let router {
       state.withLock { $0.routers[name] = router.id }
       router.requested(name)
-      return PendingRequest(.router(router.id), requestID: name, askedNanoseconds: now)
+      return PendingRequest(.router(router.id), requestID: name, epoch: epoch, askedNanoseconds: now)
     }
     state.withLock { $0.answers[name] = [] }
     let answer: @Sendable (EngineEvent) -> Void = { [self] event in
@@ -72,6 +75,10 @@ final class SimulatedRequests: Sendable {
   func isAsked(_ requestID: String, by router: ModelRouter) -> Bool {
     state.withLock { $0.routers[requestID] == router.id }
   }
+
+  /// A command with an epoch is to come.
+  func setMayHaveOwner(_ id: SessionID) { state.withLock { _ = $0.mayHaveOwner.insert(id) } }
+  func mayHaveOwner(_ id: SessionID) -> Bool { state.withLock { $0.mayHaveOwner.contains(id) } }
 
   func play(_ tag: String?) -> PlayRequest? { state.withLock { state in tag.flatMap { state.plays[$0] } } }
   func seek(_ requestID: String) -> Int? { state.withLock { $0.seeks[requestID] } }
@@ -106,6 +113,9 @@ final class ModelRouter {
   /// Packets that came in bursts.
   private(set) var burstPacketCount = 0
   private var isGreeted = false
+  /// The last `status` of each session.
+  private(set) var statuses: [SessionID: SessionSnapshot] = [:]
+  private(set) var lastError: ErrorReport?
   /// Whether `hello` may have had no room for some sessions.
   private var mayHearOfMore = false
   private var waiting: Set<String> = []
@@ -214,7 +224,7 @@ final class ModelRouter {
       guard sessions[id] == nil else { throw Violation("\(id): extracting while another track plays") }
       sessions[id] = try ModelSession(id, tag: tag, requests)
     case .ended(let reason, let position):
-      guard let session = sessions.removeValue(forKey: id) else { throw Violation("\(id): a second end") }
+      guard var session = sessions.removeValue(forKey: id) else { throw Violation("\(id): a second end") }
       try session.end(reason, position)
     case .status(let snapshot):
       guard snapshot.state != .idle else {
@@ -226,7 +236,9 @@ final class ModelRouter {
       }
       guard sessions[id] != nil else { throw Violation("\(id): the status of what has ended") }
       try sessions[id]!.compare(snapshot)
+      statuses[id] = snapshot
     case .error(let report):
+      lastError = report
       sessions[id]?.fail(report, isAnswer: event.requestID != nil)
     case .burst(let first, let count):
       guard event.requestID.map({ requests.isAsked($0, by: self) }) == true else {
@@ -257,6 +269,7 @@ extension EngineEvent.Body {
     case .playing(let anchor), .resumed(let anchor), .rebased(let anchor):
       "\(name) \(anchor.positionMilliseconds) due \(anchor.dueNanoseconds / 1_000_000)"
     case .paused(let position), .buffering(let position): "\(name) \(position)"
+    case .dropped(let count): "\(name) \(count)"
     case .stuck(let position, let waited): "\(name) \(position) for \(waited)"
     case .seeked(let position, let due):
       "\(name) \(position)" + (due.map { " due \($0 / 1_000_000)" } ?? "")

@@ -10,6 +10,8 @@ struct ModelSession {
   private let play: PlayRequest
   private let requests: SimulatedRequests
   private let track: Int
+  /// Whether its audio may go to others alone: then it has the place that it was told last.
+  private var mayHaveOwner: Bool { requests.mayHaveOwner(id) }
   private var state = State.opening
   private var position: Int?
   private var dueNanoseconds: UInt64 = 0
@@ -82,7 +84,7 @@ struct ModelSession {
   }
 
   func checkPunctuality(now: UInt64) throws(Violation) {
-    guard state == .streaming, dueNanoseconds <= now else { return }
+    guard state == .streaming, dueNanoseconds <= now, !mayHaveOwner else { return }
     throw fail("the packet due \(now - dueNanoseconds) ns ago has not come")
   }
 
@@ -102,11 +104,11 @@ struct ModelSession {
       volume = ready.volume!
     case .playing(let anchor):
       try require(.ready, .buffering, .streaming, event: event)
-      if anchor.positionMilliseconds != position {
+      if anchor.positionMilliseconds != position, !mayHaveOwner {
         guard play.loop, isAtEnd, anchor.positionMilliseconds == roundedDown(play.startMilliseconds) else {
           throw fail("playing at \(anchor.positionMilliseconds)")
         }
-      } else if state == .streaming, !play.loop || !isAtEnd {
+      } else if state == .streaming, !play.loop || !isAtEnd, !mayHaveOwner {
         throw fail("playing, which it was told already")
       }
       begin(anchor)
@@ -170,10 +172,11 @@ struct ModelSession {
     if state == .streaming, snapshot.dueNanoseconds ?? 0 < dueNanoseconds {
       throw fail("a status due earlier")
     }
+    if mayHaveOwner, let due = snapshot.dueNanoseconds { dueNanoseconds = due }
     volume = snapshot.volume!
   }
 
-  func end(_ reason: EngineEvent.EndReason, _ place: Int) throws(Violation) {
+  mutating func end(_ reason: EngineEvent.EndReason, _ place: Int) throws(Violation) {
     if state != .opening { try comparePosition(place) }
     switch reason {
     case .finished:
@@ -194,7 +197,11 @@ struct ModelSession {
     return position + Self.packetMilliseconds > end
   }
 
-  func comparePosition(_ place: Int) throws(Violation) {
+  mutating func comparePosition(_ place: Int) throws(Violation) {
+    if mayHaveOwner {
+      position = place
+      return
+    }
     // A loop that is paused at its end comes to its beginning without a word: the resume tells.
     if state == .paused, play.loop, isAtEnd, place == roundedDown(play.startMilliseconds) { return }
     if let position, position != place { throw fail("\(place) ms is not where it is") }

@@ -6,8 +6,10 @@ import WireProtocol
 private final class Pipe {
   var taken: [UInt8] = []
   var allowance = 0
+  private(set) var writeCount = 0
 
   func write(_ bytes: UnsafeRawBufferPointer) -> Int? {
+    writeCount += 1
     let count = min(allowance, bytes.count)
     taken += bytes[..<count]
     allowance -= count
@@ -144,6 +146,78 @@ private final class Pipe {
     let result = outbox.send(batch, to: me, nowNanoseconds: 0, write: pipe.write)
     #expect(result == .drained)
     #expect(try decode(pipe.taken) == ["a", "paused"])
+  }
+
+  // MARK: Owners
+
+  /// Packets of a session that goes to me alone, to another alone, and to all; and an event behind each of them.
+  private func mixedBatch() throws -> MessageBatch {
+    var batch = MessageBatch()
+    let recipients = [me, me, nil, RouterConnection.ID(number: 2), me, nil]
+    for (number, recipient) in recipients.enumerated() {
+      let id = try SessionID(recipient == nil ? "all" : recipient == me ? "mine" : "other")
+      [UInt8](repeating: UInt8(number), count: 100).withUnsafeBytes {
+        batch.append(audio: $0, of: id, to: recipient)
+      }
+      if number % 2 == 1 { batch.append(EngineEvent(.paused(positionMilliseconds: 0), sessionID: id)) }
+    }
+    return batch
+  }
+
+  @Test func `a session's audio reaches its owner alone, in one write`() throws {
+    var outbox = RouterOutbox()
+    let pipe = Pipe()
+    pipe.allowance = .max
+    let batch = try mixedBatch()
+    #expect(outbox.send(batch, to: me, nowNanoseconds: 0, write: pipe.write) == .drained)
+    #expect(try decode(pipe.taken) == ["mine", "mine", "paused", "all", "paused", "mine", "all", "paused"])
+    #expect(pipe.writeCount == 1 && outbox.isEmpty)
+    pipe.taken = []
+    #expect(
+      outbox.send(batch, to: RouterConnection.ID(number: 2), nowNanoseconds: 0, write: pipe.write) == .drained
+    )
+    #expect(try decode(pipe.taken) == ["paused", "all", "other", "paused", "all", "paused"])
+  }
+
+  @Test func `a connection that owns nothing is not written to`() throws {
+    var batch = MessageBatch()
+    let id = try SessionID("a")
+    [UInt8](repeating: 1, count: 100).withUnsafeBytes {
+      batch.append(audio: $0, of: id, to: RouterConnection.ID(number: 2))
+    }
+    var outbox = RouterOutbox()
+    let pipe = Pipe()
+    #expect(outbox.send(batch, to: me, nowNanoseconds: 0, write: pipe.write) == .drained)
+    #expect(pipe.writeCount == 0 && outbox.isEmpty && outbox.byteCount == 0)
+  }
+
+  @Test func `what is for one connection goes on behind any byte that it was cut off at`() throws {
+    let batch = try mixedBatch()
+    let whole = Pipe()
+    whole.allowance = .max
+    var free = RouterOutbox()
+    _ = free.send(batch, to: me, nowNanoseconds: 0, write: whole.write)
+    for cut in 0...whole.taken.count {
+      var outbox = RouterOutbox()
+      let pipe = Pipe()
+      pipe.allowance = cut
+      _ = outbox.send(batch, to: me, nowNanoseconds: 0, write: pipe.write)
+      #expect(outbox.byteCount == whole.taken.count - cut)
+      pipe.allowance = .max
+      #expect(outbox.flush(write: pipe.write) == .drained)
+      #expect(pipe.taken == whole.taken, "cut at \(cut)")
+    }
+  }
+
+  @Test func `what another owns is not counted as dropped`() throws {
+    var outbox = RouterOutbox()
+    let pipe = Pipe()
+    _ = outbox.send(try mixedBatch(), to: me, nowNanoseconds: 0, write: pipe.write)
+    _ = outbox.send(MessageBatch(), to: me, nowNanoseconds: 3_000_000_000, write: pipe.write)
+    #expect(outbox.takeDroppedCount() == 5)
+    pipe.allowance = .max
+    #expect(outbox.flush(write: pipe.write) == .drained)
+    #expect(try decode(pipe.taken) == ["dropped 2", "paused", "paused", "dropped 2", "paused"])
   }
 
   @Test func `events without end are a failed connection`() throws {

@@ -15,6 +15,8 @@ struct SessionSimulation {
 
   private enum Step {
     case command(SessionID, EngineCommand.SessionAction)
+    /// Of the router with that number, which says by the epoch that it is the session's home.
+    case homeCommand(SessionID, EngineCommand.SessionAction, epoch: UInt64, router: Int)
     case burst(SessionID, milliseconds: Int)
     case advance(UInt64)
     case produce(Int)
@@ -29,6 +31,8 @@ struct SessionSimulation {
     var words: String {
       switch self {
       case .command(let id, let action): "\(action) to \(id)"
+      case .homeCommand(let id, let action, let epoch, let router):
+        "\(action) to \(id) of router \(router), epoch \(epoch)"
       case .burst(let id, let milliseconds): "burst of \(milliseconds) ms of \(id)"
       case .advance(let nanoseconds): "\(Double(nanoseconds) / 1e6) ms pass"
       default: "\(self)"
@@ -38,6 +42,8 @@ struct SessionSimulation {
 
   private static let tracks = 1...6
   private static let sessionIDs = ["a", "b", "c", "d"].map { try! SessionID($0) }
+  /// The one that has homes; what is heard of it is checked less strictly.
+  private static let movingID = sessionIDs[3]
 
   private let seed: UInt64
   private var random: SplitMix64
@@ -118,7 +124,24 @@ struct SessionSimulation {
   private mutating func commands() {
     let id = Self.sessionIDs.randomElement(using: &random)!
     for _ in 0..<Int.random(in: 1...3, using: &random) {
-      if chance(15) { burst(of: id) } else { command(randomAction(), to: id) }
+      switch Int.random(in: 0..<100, using: &random) {
+      case 0..<15: burst(of: id)
+      case 15..<60 where id == Self.movingID && canary == nil: homeCommands(to: id)
+      default: command(randomAction(), to: id)
+      }
+    }
+  }
+
+  /// Whoever becomes a session's home asks where it is before anything else.
+  private mutating func homeCommands(to id: SessionID) {
+    guard let number = simulated.routers.indices.randomElement(using: &random) else { return }
+    let epoch = UInt64.random(in: 1...20, using: &random)
+    simulated.requests.setMayHaveOwner(id)
+    for action in [.status, randomAction()] {
+      trace.append(.homeCommand(id, action, epoch: epoch, router: number))
+      let request = simulated.requests.make(
+        action, from: simulated.routers[number], epoch: epoch, now: simulated.now)
+      simulated.send(action, to: id, as: request)
     }
   }
 

@@ -113,6 +113,24 @@ async def test_a_killed_engines_sessions_go_on_elsewhere(cluster):
         assert_own_sound(listeners)
 
 
+async def test_a_stopped_engine_is_heard_until_its_sessions_have_moved(tmp_path, media):
+    media.make(*CLIPS.values())
+    with Cluster(tmp_path, media.root, engine_options=("--drain-seconds", "2")) as cluster:
+        async with AsyncExitStack() as stack:
+            listeners = await play_all(cluster, stack)
+            await settled(cluster)
+            before = marks(listeners)
+            stopped = cluster.engines[0]
+            stopped.ask_to_stop()
+            # Until they are moved, or for the two seconds.
+            await heard_since(listeners, before, 50)
+            assert await asyncio.to_thread(stopped.wait_for_end) == 0, stopped.tail()
+            after = await settled(cluster)
+            assert after[1] | after[2] == set(TONES)
+            await heard_since(listeners, marks(listeners))
+            assert_own_sound(listeners)
+
+
 async def test_a_frozen_engine_is_not_heard_when_it_thaws(cluster):
     async with AsyncExitStack() as stack:
         listeners = await play_all(cluster, stack)

@@ -40,6 +40,28 @@ import WireProtocol
     }
   }
 
+  @Test(arguments: [0, 7, UInt64.max])
+  func `an epoch survives with every command of a session`(epoch: UInt64) throws {
+    let id = try SessionID("guild:1")
+    let actions: [EngineCommand.Action] = [
+      .session(id, .status), .session(id, .play(PlayRequest(url: "media:a"))), .burst(id, milliseconds: 20),
+    ]
+    for action in actions {
+      let command = EngineCommand(requestID: "r", client: "c", epoch: epoch, action: action)
+      let line = command.encodedLine().dropLast()
+      #expect(String(decoding: line, as: UTF8.self).contains("\"epoch\":\(epoch)"))
+      #expect(try EngineCommand.decode(line) == command)
+    }
+  }
+
+  @Test func `a command without an epoch has none, and writes none`() throws {
+    for json in [#"{"type":"stop","session_id":"1"}"#, #"{"type":"stop","session_id":"1","epoch":null}"#] {
+      let command = try decode(json)
+      #expect(command.epoch == nil && command == EngineCommand(try SessionID("1"), .stop))
+      #expect(!String(decoding: command.encodedLine(), as: UTF8.self).contains("epoch"))
+    }
+  }
+
   @Test(arguments: [
     ("query=a+song%20%2B&limit=5", "a song +", 5),
     ("limit=50&query=http%3A%2F%2Fa%2F%3Fb%3Dc%26d", "http://a/?b=c&d", 50),
@@ -89,6 +111,19 @@ import WireProtocol
     (#"{"type":"seek","session_id":"1","position_ms":1e300}"#, .invalidCommand, "position_ms"),
     (#"{"type":"volume","session_id":"1","level":"loud"}"#, .invalidCommand, "level"),
     (#"{"type":"stop","session_id":"1","request_id":7}"#, .invalidCommand, "request_id"),
+    (#"{"type":"stop","session_id":"1","epoch":-1}"#, .invalidCommand, "epoch is not a whole number from 0"),
+    (#"{"type":"stop","session_id":"1","epoch":1.5}"#, .invalidCommand, "epoch is not a whole number from 0"),
+    (
+      #"{"type":"stop","session_id":"1","epoch":18446744073709551616}"#, .invalidCommand,
+      "epoch is not a whole number from 0 to 18446744073709551615"
+    ),
+    (
+      #"{"type":"burst","session_id":"1","milliseconds":20,"epoch":"7"}"#, .invalidCommand,
+      "epoch is not a number"
+    ),
+    (#"{"type":"media","epoch":7}"#, .invalidCommand, "epoch is for commands of a session"),
+    (#"{"type":"resolve","query":"a","epoch":7}"#, .invalidCommand, "epoch is for commands of a session"),
+    (#"{"type":"artwork","url":"media:a","epoch":7}"#, .invalidCommand, "epoch is for commands of a session"),
   ])
   func `a wrong command is refused by name`(json: String, code: ErrorCode, named: String) {
     let error = #expect(throws: CommandError.self) { try decode(json) }

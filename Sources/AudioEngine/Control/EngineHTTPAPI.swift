@@ -63,9 +63,11 @@ struct EngineHTTPAPI: Sendable {
     return router
   }
 
-  /// The engine is about to stop: says so to routers and at `/ready`, and then refuses what still waits.
-  func drain() async {
+  /// The engine is about to stop: says so at `/ready` and, once its sessions have been moved, to routers, and then refuses
+  /// what still waits.
+  func drain(_ moveSessions: () async -> Void) async {
     metrics.readiness.stop()
+    await moveSessions()
     pacer.post(.announce(EngineEvent(.error(EngineReadiness.stopping))))
     try? await Task.sleep(for: .milliseconds(StopSignals.drainMilliseconds))
     handler.refuseWaiting(EngineReadiness.stopping)

@@ -67,7 +67,7 @@ package struct EngineMetrics: Sendable {
     let decoding = decoders.statistics
     return Health(
       ready: readiness.ready, reasons: readiness.reasons, uptimeSeconds: uptimeSeconds,
-      sessions: pacing.sessions.extracting + pacing.sessions.streaming + pacing.sessions.paused,
+      sessions: pacing.sessions.live,
       workersBusy: workers.busyCount,
       workersMaximum: workers.maximumWorkers, routers: pacing.connections,
       extractor: Health.Extraction(

@@ -72,7 +72,9 @@ package final class PacketServer: Sendable {
         let command = try EngineCommand.decode(bytes)
         handler.perform(
           command.action,
-          for: PendingRequest(.router(connection.id), requestID: command.requestID, client: command.client))
+          for: PendingRequest(
+            .router(connection.id), requestID: command.requestID, client: command.client, epoch: command.epoch
+          ))
       } catch {
         refuse(error, on: connection)
       }

@@ -100,6 +100,10 @@ extension AudioEngineCommand {
 
     @OptionGroup(title: "Several engines") var cluster: NATSOptions
 
+    @Option(
+      help: "Seconds that it plays on when it stops, until its sessions are moved; with --nats, 0 to 300.")
+    var drainSeconds = Self.standard.drainSeconds
+
     @OptionGroup(title: "Sites that ask for more") var sites: SiteOptions
 
     @OptionGroup(title: "Quality and limits") var limits: LimitOptions
@@ -125,6 +129,13 @@ extension AudioEngineCommand {
       guard webCacheSeconds >= 0, cacheDirBytes > 0 else {
         throw ValidationError("--web-cache-seconds takes 0 or more, --cache-dir-bytes 1 or more")
       }
+      guard SessionDrain.secondsRange.contains(drainSeconds) else {
+        let range = SessionDrain.secondsRange
+        throw ValidationError("--drain-seconds takes \(range.lowerBound) to \(range.upperBound)")
+      }
+      guard cluster.nats != nil || drainSeconds == Self.standard.drainSeconds else {
+        throw ValidationError("--drain-seconds is for --nats")
+      }
       guard maxSourceBytesPerSecond >= 16_384 else {
         throw ValidationError("--max-source-bytes-per-second takes 16384 or more")
       }
@@ -145,6 +156,7 @@ extension AudioEngineCommand {
       configuration.socketPath = socket
       configuration.socketGroup = socketGroup.flatMap(AudioEngineConfiguration.group)
       configuration.nats = try cluster.configuration(name: "antiphon-engine")
+      configuration.drainSeconds = drainSeconds
       configuration.httpHost = listen.host
       configuration.httpPort = listen.port
       configuration.mediaRootPath = mediaRoot

@@ -14,15 +14,18 @@ package struct PendingRequest: Sendable {
   package let requestID: String?
   /// On whose behalf: nil for a client without a name.
   let client: String?
+  /// See `EngineCommand.epoch`.
+  let epoch: UInt64?
   let askedNanoseconds: UInt64
 
   package init(
-    _ requester: Requester, requestID: String? = nil, client: String? = nil,
+    _ requester: Requester, requestID: String? = nil, client: String? = nil, epoch: UInt64? = nil,
     askedNanoseconds: UInt64 = MonotonicClock.nowNanoseconds
   ) {
     self.requester = requester
     self.requestID = requestID
     self.client = client
+    self.epoch = epoch
     self.askedNanoseconds = askedNanoseconds
   }
 }

@@ -6,6 +6,8 @@ final class Session {
   let request: PlayRequest
   let source: MediaSource
   var machine: SessionStateMachine
+  /// Who alone is sent its audio; nil for all.
+  var owner: SessionOwner?
   /// Keeps the timeline under the cursor alive and produced.
   var lease: TimelineLease
   var cursor: Timeline.Cursor
@@ -42,11 +44,12 @@ final class Session {
   var metadataNumber = 0
   var nextMetadataIndex = 0
 
-  init(_ play: NewPlay, now: UInt64) {
+  init(_ play: NewPlay, owner: SessionOwner?, now: UInt64) {
     id = play.id
     request = play.request
     source = play.source
     machine = SessionStateMachine(startsPaused: request.paused)
+    self.owner = owner
     lease = play.lease
     let timeline = lease.timeline
     let index = timeline.startIndex(atMilliseconds: request.startMilliseconds)

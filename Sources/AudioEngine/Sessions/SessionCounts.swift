@@ -10,4 +10,6 @@ package struct SessionCounts: Equatable, Sendable {
   package var extracting = 0
   package var streaming = 0
   package var paused = 0
+
+  package var live: Int { extracting + streaming + paused }
 }

@@ -11,6 +11,7 @@ extension SessionDirector {
         stage: .command)
       return reject(pendingRequest, report, id)
     }
+    guard admit(pendingRequest, to: id) else { return }
     guard let session = sessions[id], session.nextTick != nil else {
       let nothing = EngineEvent.Anchor(positionMilliseconds: 0, dueNanoseconds: 0)
       return answer(pendingRequest, EngineEvent(.burst(nothing, count: 0), sessionID: id))

@@ -5,6 +5,7 @@ extension SessionDirector {
   func perform(
     _ action: EngineCommand.SessionAction, on id: SessionID, _ pendingRequest: PendingRequest, now: UInt64
   ) {
+    guard admit(pendingRequest, to: id) else { return }
     settleTransition(of: id, before: action, now: now)
     guard let session = sessions[id] else {
       switch action {

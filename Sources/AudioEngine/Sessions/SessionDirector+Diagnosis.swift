@@ -44,6 +44,9 @@ extension SessionDirector {
     }
     if session.volume == 0 { return "It plays at volume 0." }
     if routers.isEmpty { return "It plays, and no Router is connected that could hear it." }
+    if let owner = session.owner, !isConnected(owner.connection) {
+      return "It plays, and the Router that is its home is not connected."
+    }
     return "It plays: its packets go out. Where nothing is heard, the listener's own side is silent."
   }
 

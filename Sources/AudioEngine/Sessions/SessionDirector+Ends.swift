@@ -73,7 +73,7 @@ extension SessionDirector {
     let tick = session.nextTick
     session.next = nil
     end(session, .finished, now: now)
-    begin(next.play, at: tick, now: now)
+    begin(next.play, owner: session.owner, at: tick, now: now)
     // It had to wait for its first packet, and the `prepare` still does.
     if let pendingRequest = next.pendingRequest { reject(pendingRequest, .alreadyPlaying, session.id) }
   }

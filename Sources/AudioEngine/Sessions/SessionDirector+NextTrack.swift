@@ -3,6 +3,7 @@ import WireProtocol
 /// The track that was prepared to follow.
 extension SessionDirector {
   func prepare(_ play: NewPlay, _ pendingRequest: PendingRequest, now: UInt64) {
+    guard admit(pendingRequest, to: play.id) else { return }
     settleTransition(of: play.id, before: .prepare(play.request), now: now)
     guard let session = sessions[play.id] else {
       let report = ErrorReport(

@@ -4,6 +4,7 @@ import WireProtocol
 /// How sessions begin, become ready, and end.
 extension SessionDirector {
   func play(_ play: NewPlay, now: UInt64) {
+    guard admit(play.pendingRequest, to: play.id) else { return }
     settleTransition(of: play.id, before: .play(play.request), now: now)
     if let existing = sessions[play.id] {
       // What is prepared was to follow the track that ends now.
@@ -16,12 +17,12 @@ extension SessionDirector {
         hint: "stop one, or raise --max-sessions", stage: .command)
       return reject(play.pendingRequest, report, play.id)
     }
-    begin(play, now: now)
+    begin(play, owner: play.pendingRequest?.claim, now: now)
   }
 
   /// - Parameter joiningTick: the tick of a track that follows another one.
-  func begin(_ play: NewPlay, at joiningTick: UInt64? = nil, now: UInt64) {
-    let session = Session(play, now: now)
+  func begin(_ play: NewPlay, owner: SessionOwner?, at joiningTick: UInt64? = nil, now: UInt64) {
+    let session = Session(play, owner: owner, now: now)
     sessions[play.id] = session
     counts.extracting += 1
     expect(play.lease, play.id)

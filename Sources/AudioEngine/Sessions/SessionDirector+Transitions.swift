@@ -80,7 +80,7 @@ extension SessionDirector {
     case .stop(let pendingRequest): end(session, .stopped, answering: pendingRequest, now: now)
     case .replace(let play):
       end(session, .replaced, now: now)
-      begin(play, now: now)
+      begin(play, owner: session.owner, now: now)
     case .seek(let lease, let position, let pendingRequest):
       session.move(to: lease, positionMilliseconds: position)
       session.splicePackets = joint.placed(at: session.cursor.index)

@@ -171,7 +171,7 @@ package final class SessionDirector {
 
   /// Puts one packet into the output.
   func append(_ packet: UnsafeRawBufferPointer, of session: Session) {
-    output.append(audio: packet, of: session.id)
+    output.append(audio: packet, of: session.id, to: session.owner?.connection)
     session.history.sentPacket(byteCount: packet.count)
     counts.packets += 1
   }

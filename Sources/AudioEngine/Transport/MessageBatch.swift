@@ -22,11 +22,16 @@ package struct MessageBatch {
     var requestID: String?
     /// In `bytes`.
     var range: Range<Int>
+
+    func isFor(_ connection: RouterConnection.ID) -> Bool { recipient == nil || recipient == connection }
   }
 
   package private(set) var bytes: [UInt8] = []
   private(set) var messages: [Message] = []
+  /// Whether some are for one connection alone.
   private(set) var hasRecipients = false
+  /// Whether some of those are answers, for which an outbox may have no room.
+  private(set) var hasAnswers = false
 
   package init() {
     // Room for 200 packets a round: a round allocates nothing.
@@ -36,10 +41,17 @@ package struct MessageBatch {
 
   var isEmpty: Bool { messages.isEmpty }
 
-  package mutating func append(audio: UnsafeRawBufferPointer, of sessionID: SessionID) {
+  /// Appends a packet.
+  ///
+  /// - Parameter recipient: the one connection it is for; nil for all.
+  package mutating func append(
+    audio: UnsafeRawBufferPointer, of sessionID: SessionID, to recipient: RouterConnection.ID? = nil
+  ) {
     let start = bytes.count
     write(audio, of: sessionID)
-    messages.append(Message(kind: .audio, sessionID: sessionID, range: start..<bytes.count))
+    messages.append(
+      Message(kind: .audio, sessionID: sessionID, recipient: recipient, range: start..<bytes.count))
+    if recipient != nil { hasRecipients = true }
   }
 
   private mutating func write(_ audio: UnsafeRawBufferPointer, of sessionID: SessionID) {
@@ -77,7 +89,7 @@ package struct MessageBatch {
       Message(
         kind: .answer, sessionID: sessionID, recipient: recipient, requestID: event.requestID,
         range: start..<bytes.count))
-    hasRecipients = true
+    (hasRecipients, hasAnswers) = (true, true)
   }
 
   /// Appends an answer that has no place among the events.
@@ -112,11 +124,15 @@ package struct MessageBatch {
         kind: kind, sessionID: sessionID, recipient: recipient, requestID: requestID,
         range: start..<bytes.count))
     if recipient != nil { hasRecipients = true }
+    switch kind {
+    case .audio, .event: break
+    case .answer, .outOfBand: hasAnswers = true
+    }
   }
 
   package mutating func removeAll() {
     bytes.removeAll(keepingCapacity: true)
     messages.removeAll(keepingCapacity: true)
-    hasRecipients = false
+    (hasRecipients, hasAnswers) = (false, false)
   }
 }

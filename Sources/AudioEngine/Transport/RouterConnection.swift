@@ -9,6 +9,8 @@ package final class RouterConnection: Sendable {
     let number: UInt64
 
     package init(number: UInt64) { self.number = number }
+
+    func isLater(than other: ID) -> Bool { number > other.number }
   }
 
   private static let lastNumber = Atomic<UInt64>(0)

@@ -99,21 +99,39 @@ package struct RouterOutbox {
     write: (UnsafeRawBufferPointer) -> Int?
   ) -> Result {
     var first = 0
-    if isEmpty, dropped.isEmpty, !batch.hasRecipients {
-      guard let taken = batch.bytes.withUnsafeBytes(write) else { return .failed }
-      guard taken < batch.bytes.count else { return .drained }
-      first = batch.messages.firstIndex { $0.range.upperBound > taken }!
-      if taken > batch.messages[first].range.lowerBound {
-        // A copy: the batch keeps its memory for the next round.
-        begun = Array(batch.bytes[taken..<batch.messages[first].range.upperBound])[...]
-        first += 1
-      }
+    if isEmpty, dropped.isEmpty, !batch.hasAnswers {
+      guard let sent = sendAtOnce(batch, to: recipient, write: write) else { return .failed }
+      guard sent < batch.messages.count || !begun.isEmpty else { return .drained }
+      first = sent
     }
     let kept = keep(batch, from: first, recipient, now: nowNanoseconds, write: write)
     guard kept else { return .failed }
     trim(nowNanoseconds)
     guard eventByteCount <= Self.eventByteLimit else { return .failed }
     return flush(write: write)
+  }
+
+  /// Sends a batch while nothing waits: as it is where all of it is for the connection, else what is, put together.
+  ///
+  /// - Returns: the first message of which nothing has gone out; nil where the connection is gone.
+  private mutating func sendAtOnce(
+    _ batch: MessageBatch, to recipient: RouterConnection.ID, write: (UnsafeRawBufferPointer) -> Int?
+  ) -> Int? {
+    let taken: Int?
+    let byteCount: Int
+    if batch.hasRecipients {
+      batch.collect(for: recipient, into: &chunk)
+      byteCount = chunk.count
+      taken = chunk.isEmpty ? 0 : chunk.withUnsafeBytes(write)
+    } else {
+      byteCount = batch.bytes.count
+      taken = batch.bytes.withUnsafeBytes(write)
+    }
+    guard let taken else { return nil }
+    guard taken < byteCount else { return batch.messages.count }
+    let rest = batch.rest(behind: taken, for: recipient)
+    begun = rest.begun
+    return rest.next
   }
 
   /// Sends what is kept.
@@ -136,7 +154,7 @@ package struct RouterOutbox {
     write: (UnsafeRawBufferPointer) -> Int?
   ) -> Bool {
     var round = OutboxRound(enqueuedNanoseconds: now)
-    for message in batch.messages[first...] where message.recipient == nil || message.recipient == recipient {
+    for message in batch.messages[first...] where message.isFor(recipient) {
       if !hasRoom(for: message) {
         // What the connection takes right now needs no room.
         append(round)
