@@ -81,7 +81,7 @@ extension CodingUserInfoKey {
 extension EngineCommand: Codable {
   private enum Key: String, CodingKey {
     case type, path, query, limit, url, tag, offset, volume, loop, paused, level, score
-    case encoding, rendering, voices, client, milliseconds
+    case encoding, rendering, voices, client, epoch, milliseconds
     case requestID = "request_id"
     case sessionID = "session_id"
     case channelID = "channel_id"
@@ -103,31 +103,42 @@ extension EngineCommand: Codable {
     }
     let type =
       try decoder.userInfo[.commandType] as? String ?? fields.decode(String.self, forKey: .type)
-    if type == "media" {
-      action = .media(path: try fields.decodeIfPresent(String.self, forKey: .path) ?? "")
-      return
-    }
-    if type == "artwork" {
-      action = .artwork(url: try fields.decode(String.self, forKey: .url), offset: try Self.offset(fields))
-      return
-    }
-    if type == "resolve" {
+    action = try Self.action(type, decoder, fields)
+    epoch = try Self.epoch(of: action, fields)
+  }
+
+  private static func action(
+    _ type: String, _ decoder: any Decoder, _ fields: KeyedDecodingContainer<Key>
+  ) throws -> Action {
+    switch type {
+    case "media": return .media(path: try fields.decodeIfPresent(String.self, forKey: .path) ?? "")
+    case "artwork":
+      return .artwork(url: try fields.decode(String.self, forKey: .url), offset: try offset(fields))
+    case "resolve":
       // What is no whole number is no limit either.
       let limit = try fields.decodeIfPresent(Double.self, forKey: .limit).map { Int(exactly: $0) ?? 0 }
-      action = .resolve(
-        try ResolveRequest(query: fields.decode(String.self, forKey: .query), limit: limit))
-      return
+      return .resolve(try ResolveRequest(query: fields.decode(String.self, forKey: .query), limit: limit))
+    case "render": return .render(try renderRequest(fields))
+    case "burst":
+      return .burst(try sessionID(decoder, fields), milliseconds: try burstMilliseconds(fields))
+    default:
+      let sessionAction = try sessionAction(type, fields)
+      return .session(try sessionID(decoder, fields), sessionAction)
     }
-    if type == "render" {
-      action = .render(try Self.renderRequest(fields))
-      return
+  }
+
+  private static func epoch(of action: Action, _ fields: KeyedDecodingContainer<Key>) throws -> UInt64? {
+    guard fields.contains(.epoch) else { return nil }
+    switch action {
+    case .session, .burst: break
+    case .media, .artwork, .resolve, .render:
+      throw ErrorReport.field("epoch", "is for commands of a session")
     }
-    if type == "burst" {
-      action = .burst(try Self.sessionID(decoder, fields), milliseconds: try Self.burstMilliseconds(fields))
-      return
+    do {
+      return try fields.decode(UInt64.self, forKey: .epoch)
+    } catch DecodingError.dataCorrupted {
+      throw ErrorReport.field("epoch", "is not a whole number from 0 to \(UInt64.max)")
     }
-    let sessionAction = try Self.sessionAction(type, fields)
-    action = .session(try Self.sessionID(decoder, fields), sessionAction)
   }
 
   private static func sessionID(
@@ -267,6 +278,7 @@ extension EngineCommand: Codable {
     var fields = encoder.container(keyedBy: Key.self)
     try fields.encodeIfPresent(requestID, forKey: .requestID)
     try fields.encodeIfPresent(client, forKey: .client)
+    try fields.encodeIfPresent(epoch, forKey: .epoch)
     switch action {
     case .media(let path):
       try fields.encode("media", forKey: .type)

@@ -5,6 +5,9 @@ public struct EngineCommand: Sendable, Equatable {
   /// For whom a router asks: equal for equal clients, at most 64 characters. The engine shares its workers, CPU and
   /// extractions between clients.
   public var client: String?
+  /// Which home of the session speaks, where several Routers share the engine: a larger one is a later one. Of commands of a
+  /// session alone.
+  public var epoch: UInt64?
   public var action: Action
 
   /// The commands of version 1 that this version carries out.
@@ -43,9 +46,10 @@ public struct EngineCommand: Sendable, Equatable {
     case why
   }
 
-  public init(requestID: String? = nil, client: String? = nil, action: Action) {
+  public init(requestID: String? = nil, client: String? = nil, epoch: UInt64? = nil, action: Action) {
     self.requestID = requestID
     self.client = client
+    self.epoch = epoch
     self.action = action
   }
 

@@ -59,6 +59,8 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
   case forbidden
   case invalidState = "invalid_state"
   case superseded
+  /// Another Router has become the session's home since.
+  case staleHome = "stale_home"
   case sourceNotFound = "source_not_found"
   case sourceForbidden = "source_forbidden"
   case sourceNotAudio = "source_not_audio"
@@ -91,6 +93,8 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
   case storageFailed = "storage_failed"
   case idempotencyConflict = "idempotency_conflict"
   case engineUnavailable = "engine_unavailable"
+  /// The Router that runs the session cannot be reached, or which one runs it is not decided.
+  case routerUnavailable = "router_unavailable"
   case webhooksDisabled = "webhooks_disabled"
   case rateLimited = "rate_limited"
   case `internal`
@@ -104,7 +108,7 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
       403
     case .noSuchSession, .notFound, .sourceNotFound: 404
     case .methodNotAllowed: 405
-    case .invalidState, .superseded, .queueFull: 409
+    case .invalidState, .superseded, .staleHome, .queueFull: 409
     case .lineTooLong, .sourceTooLarge: 413
     case .sourceNotAudio, .notAPicture: 415
     case .sourceEmpty, .sourceCorrupt, .sourceTruncated, .sourceCrashesEngine, .sourceCrashesDecoder,
@@ -114,7 +118,7 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case .sourceUnreachable, .sourceRateLimited, .extractionFailed: 502
     case .rateLimited: 429
     case .extractorUnavailable, .workersExhausted, .overloaded, .tooManySessions, .engineUnavailable,
-      .webhooksDisabled:
+      .routerUnavailable, .webhooksDisabled:
       503
     case .sourceTimeout: 504
     case .storageFailed: 507
@@ -126,7 +130,8 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case .internal: .fault
     case .sourceCorrupt, .sourceTruncated, .sourceUnreachable, .sourceTimeout, .sourceRateLimited,
       .sourceCrashesEngine, .sourceCrashesDecoder, .storageFailed, .extractionFailed,
-      .extractorUnavailable, .workersExhausted, .overloaded, .engineUnavailable:
+      .extractorUnavailable, .workersExhausted, .overloaded, .engineUnavailable,
+      .routerUnavailable:
       .suspicious
     default: .common
     }

@@ -15,6 +15,7 @@ _WORDS = {
     "engine_unavailable": "The music server is being restarted. What played goes on by itself in a moment.",
     "no_such_session": "Nothing is playing. Start something with /play.",
     "superseded": "Somebody else was faster: another command took the place of yours.",
+    "stale_home": "The music moves to another server. Try again in a moment.",
     "unauthorized": "The music server does not accept my token. My operator has to give me another.",
     "forbidden": "My token for the music server does not allow that. My operator has to give me another.",
     "token_unavailable": "I cannot read my token for the music server. My operator has to look at my log.",

@@ -42,6 +42,7 @@ const ERROR_TEXTS = {
   no_such_session: ['Nothing is playing.', 'Play something first.'],
   invalid_state: ['That cannot be done just now.', 'Look what the session is doing; somebody else may have been faster.'],
   superseded: ['Something else was asked for meanwhile.', 'Look what is playing now.'],
+  stale_home: ['The session has moved to another server meanwhile.', AGAIN_SOON],
   not_found: ['That is not there any more.', 'Somebody else may have taken it away.'],
   queue_full: ['The queue is full.', 'Remove some of its tracks first.'],
   line_too_long: ['That was too much at once.', 'Add fewer tracks at a time.'],
