@@ -75,17 +75,16 @@ struct RouterChildChannel: ServerChildChannel, HTTPChannelHandler {
           isReceivingBody: { shape.isReceivingBody }),
       ])
       try pipeline.addHandlers([encoder, decoder, shape])
-      let negotiated = upgrade.upgradeResultFuture
       guard let forwarder = makeForwarder?() else {
         try pipeline.addHandlers([firstRequest, upgrade])
-        return Value(channel: channel, negotiated: negotiated)
+        return Value(channel: channel, negotiated: upgrade.upgradeResultFuture)
       }
       forwarder.httpHandlers = [firstRequest, upgrade, shape, decoder, encoder]
       try pipeline.addHandlers([forwarder, firstRequest, upgrade])
       let context = NIOLoopBound(forwarder, eventLoop: channel.eventLoop)
       return Value(
         channel: channel,
-        negotiated: negotiated.flatMapErrorThrowing { error in
+        negotiated: upgrade.upgradeResultFuture.flatMapErrorThrowing { error in
           // Without its handlers there is nothing to negotiate.
           guard context.value.hasTaken else { throw error }
           return .forwarded
