@@ -32,7 +32,8 @@ extension RouterApplication {
     let address =
       configuration.clusterAddress ?? ListenAddress(host: configuration.listen.host, port: port)
     if cluster != nil, ["0.0.0.0", "::"].contains(address.host) {
-      logger.warning("other Routers cannot reach this one at \(address): --cluster-address says where they can")
+      logger.warning(
+        "other Routers cannot reach this one at \(address): --cluster-address says where they can")
     }
     plane.eventLoop.execute {
       plane.onLoop.start()

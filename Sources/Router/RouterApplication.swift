@@ -124,7 +124,6 @@ package struct RouterApplication: Service {
     await music.value
     // Before the loop ends, so that nothing is scheduled on it any more.
     try await plane { plane in plane.close() }.get()
-    await forwardingClient?.shutdown()
     try await cluster?.stop()
     try state.close()
     try outcome.get()
@@ -155,7 +154,8 @@ package struct RouterApplication: Service {
 
   private func router(
     _ plane: DataPlaneHandle, _ budgets: LoopHandle<ClientBudgets>, _ requestGuard: RequestGuard,
-    _ access: AccessControl, _ parts: RepositoryServices, _ streams: StreamHubHandle, _ cluster: RouterCluster?,
+    _ access: AccessControl, _ parts: RepositoryServices, _ streams: StreamHubHandle,
+    _ cluster: RouterCluster?,
     _ forwardingClient: ForwardingClient?
   ) throws -> Hummingbird.Router<RouterRequestContext> {
     let router = Hummingbird.Router(

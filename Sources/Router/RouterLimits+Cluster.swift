@@ -3,10 +3,10 @@ extension RouterLimits {
   /// Routers that are known at a time.
   package static let maximumRouters = 64
 
-  /// A session's claim without a session is given up after this long.
-  package static let unusedHomeSeconds: Int64 = 10
+  /// A session's claim without a session is given up after this long: a ticket that was given for it may be used later.
+  package static let unusedHomeSeconds = ticketSeconds + 5
   /// And so many claims without a session there may be: what clients ask for and never make.
-  package static let maximumUnusedHomes = 2_000
+  package static let maximumUnusedHomes = 5_000
 
   /// Sessions that are taken over at a time.
   package static let maximumTakeovers = 64
@@ -43,7 +43,4 @@ extension RouterLimits {
   package static let forwardedKernelByteCount = 32_768
   /// What a forwarded request sends behind its head before its home has taken it.
   package static let forwardedEarlyByteCount = 65_536
-
-  /// For the other Routers' lists of sessions.
-  package static let sessionListMilliseconds: Int64 = 1_000
 }

@@ -10,11 +10,12 @@ from contextlib import AsyncExitStack
 import aiohttp
 import pytest
 
-from client import Listener, listen, request
+from client import Listener, bearer, listen, request
 from cluster import Cluster, assert_own_tone, metric, wait_metric
 from inbox import PATIENCE_SECONDS
 from media import OGG_OPUS, tone_clip
 from processes import Server
+from tokens import Mint
 
 SESSIONS = 12
 #: Each session's own tone, 50 Hz from the next.
@@ -260,3 +261,25 @@ async def test_without_jetstream_the_router_says_so(tmp_path, media):
         cluster.close()
 
 
+
+
+async def test_a_ticket_of_one_router_is_taken_at_the_other(tmp_path, media):
+    media.make(CLIP)
+    mint = Mint(tmp_path / "keys")
+    # Without a token everyone may do everything, and look at the metrics; a token may do what it says.
+    options = (*mint.options, "--anonymous")
+    with Cluster(tmp_path, media.root, engines=1, routers=2, router_options=options) as cluster:
+        first, second = cluster.routers
+        authorization = bearer(mint.token(SESSION, "control"))
+        given = await request(
+            "POST", f"{first.url}/api/v1/tickets", {"session": SESSION, "scope": "control"}, headers=authorization
+        )
+        assert given.status == 200, given
+        async with listen(second.url, SESSION, ticket=given.body["ticket"]) as listener:
+            await listener.play(CLIP.url)
+            await listener.wait_packets(25)
+        # Nobody becomes home of a session for one who may not hear it.
+        path = f"{second.url}/api/v1/sessions/other/play"
+        refused = await request("POST", path, {"url": CLIP.url}, headers=authorization)
+        assert (refused.status, refused.code) == (403, "forbidden"), refused
+        assert sum(metric(router, "antiphon_router_homes") for router in cluster.routers) == 1

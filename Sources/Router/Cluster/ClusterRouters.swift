@@ -1,6 +1,7 @@
 import Logging
 import NATS
 import NIOCore
+import ServiceSupport
 import WireProtocol
 
 #if canImport(FoundationEssentials)
@@ -12,7 +13,14 @@ import WireProtocol
 /// Which other Routers there are at NATS, and that this one is there. Confined to the data plane's loop, which is the
 /// client's.
 final class ClusterRouters {
-  private(set) var routers: [String: RouterHeartbeat] = [:]
+  private(set) var routers: [String: RouterHeartbeat] = [:] {
+    didSet {
+      addresses = Set(
+        routers.values.map { ClientID(subject: nil, address: ListenAddress($0.address)?.host) })
+    }
+  }
+  /// Where their connections come from, as far as they are reached at the same addresses.
+  private(set) var addresses: Set<ClientID> = []
   /// Told each Router that has come, and each that is gone or stops.
   var onJoined: (String) -> Void = { _ in }
   var onLeft: (String) -> Void = { _ in }
@@ -111,7 +119,7 @@ final class ClusterRouters {
       watches.add(name)
       onJoined(name)
     }
-    routers[name] = heartbeat
+    if routers[name] != heartbeat { routers[name] = heartbeat }
     watches.heard(name)
   }
 

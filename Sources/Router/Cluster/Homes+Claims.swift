@@ -52,7 +52,7 @@ extension Homes {
   private func claimed(_ id: SessionID, replacing home: HomeDirectory.Home?, _ claim: HomeBucket.Claim) {
     underway.remove(id)
     take(claim, id, replacing: home)
-    takeOverDue()
+    takeOverNext()
   }
 
   private func take(_ claim: HomeBucket.Claim, _ id: SessionID, replacing home: HomeDirectory.Home?) {

@@ -107,7 +107,8 @@ extension Homes {
       own < RouterLimits.addressForwardedConnections
     else {
       throw RequestError(
-        .tooManySessions, "\(own) connections of this client, and \(forwardedCount) in all, are forwarded to other Routers",
+        .tooManySessions,
+        "\(own) connections of this client, and \(forwardedCount) in all, are forwarded to other Routers",
         hint: "try again when others have left")
     }
     forwardedCount += 1

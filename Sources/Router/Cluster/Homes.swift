@@ -45,6 +45,8 @@ final class Homes: SessionHomes {
   /// Where each address has its connections forwarded.
   var forwardedByAddress: [ClientID: Int] = [:]
   var retryAt = NIODeadline.now()
+  /// What is to be taken over as soon as there is room for it.
+  private var due: [(id: SessionID, home: HomeDirectory.Home)] = []
   private(set) var problem: String? = "not connected to NATS yet"
   /// Told once, when all homes are known.
   private let onKnown: () -> Void
@@ -206,19 +208,23 @@ final class Homes: SessionHomes {
     guard !isStopped else { return }
     eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(Self.stepMilliseconds)) { [weak self] in
       guard let self else { return }
-      takeOverDue()
+      // To go through all of them takes a while where they are many.
+      if due.isEmpty { takeOverDue() } else { takeOverNext() }
       step()
     }
   }
 
-  func takeOverDue() {
+  private func takeOverDue() {
+    due = directory.due(now: DataPlane.nowMilliseconds)
+    takeOverNext()
+  }
+
+  /// Takes over what is due, so many at a time.
+  func takeOverNext() {
     guard isKnown, !isStopping, client.isConnected, retryAt <= .now() else { return }
-    var room = RouterLimits.maximumTakeovers - underway.count
-    guard room > 0 else { return }
-    for (id, home) in directory.due(now: DataPlane.nowMilliseconds) where !underway.contains(id) {
+    while underway.count < RouterLimits.maximumTakeovers, let (id, home) = due.popLast() {
+      guard directory.home(of: id) == home, !underway.contains(id) else { continue }
       claim(id, replacing: home)
-      room -= 1
-      guard room > 0 else { return }
     }
   }
 

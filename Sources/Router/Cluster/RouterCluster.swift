@@ -16,9 +16,11 @@ struct RouterCluster: Sendable {
     (engines, homes) = try await plane { [relay] plane in
       let engines = ClusterEngines(plane: plane, client: client, logger: logger)
       let routers = ClusterRouters(
-        RouterHeartbeat(router: plane.id, address: "", relaySecret: relay.secret), client: client, logger: logger)
+        RouterHeartbeat(router: plane.id, address: "", relaySecret: relay.secret), client: client,
+        logger: logger)
       let homes = Homes(plane: plane, routers: routers, client: client, logger: logger) { engines.attach() }
       plane.homes = homes
+      plane.connectionSlots.isRouter = { [unowned routers] in routers.addresses.contains($0) }
       plane.onDrain = { [unowned homes] in homes.drain() }
       return (LoopHandle(engines, on: plane.eventLoop), LoopHandle(homes, on: plane.eventLoop))
     }

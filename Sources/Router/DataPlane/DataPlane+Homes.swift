@@ -66,7 +66,10 @@ extension DataPlane {
   }
 
   private func ask(_ engine: RoutedEngine, whetherItPlays id: SessionID, for search: OwnerSearch?) {
-    guard let requestID = engine.ownerSearches.add(search, now: .now()) else { search?.answered(); return }
+    guard let requestID = engine.ownerSearches.add(search, now: .now()) else {
+      search?.answered()
+      return
+    }
     do {
       try engine.link.send(
         EngineCommand(requestID: requestID, epoch: homes?.epoch(of: id), action: .session(id, .status)))
@@ -144,6 +147,7 @@ final class OwnerSearch {
 extension RequestError {
   static func moved(_ id: SessionID) -> RequestError {
     RequestError(
-      .routerUnavailable, "the session \(id) has moved to another Router", hint: "try again: it is found there")
+      .routerUnavailable, "the session \(id) has moved to another Router",
+      hint: "try again: it is found there")
   }
 }

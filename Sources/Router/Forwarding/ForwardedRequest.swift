@@ -8,6 +8,8 @@ struct ForwardedRequest {
   let session: SessionID
   /// Whether what follows it is the client's to say: a WebSocket.
   let isWebSocket: Bool
+  /// Whether the session is made where there is none: an event stream needs none.
+  let makesSession: Bool
   private let head: HTTPRequestHead
 
   /// - Returns: nil for what is no WebSocket, player or event stream of a session.
@@ -26,12 +28,15 @@ struct ForwardedRequest {
     }
     guard let session = try? SessionID(name) else { return nil }
     self.session = session
+    makesSession = !uri.path.hasPrefix("/stream/")
     self.head = head
   }
 
   private static func session(inPath path: String) -> String? {
     let parts = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
-    guard parts.count == 2, let last = parts.last.map({ PercentEncoding.decoded(String($0)) }) else { return nil }
+    guard parts.count == 2, let last = parts.last.map({ PercentEncoding.decoded(String($0)) }) else {
+      return nil
+    }
     switch parts.first {
     case "listen" where last.hasSuffix(".ogg"): return String(last.dropLast(4))
     case "stream": return last

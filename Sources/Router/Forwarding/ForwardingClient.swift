@@ -13,7 +13,7 @@ struct ForwardingClient: Sendable {
   /// The Router could not be reached, and knows nothing of the request.
   struct UnreachableError: Error {}
 
-  private let client: HTTPClient
+  private let connections: Connections
   private let homes: LoopHandle<Homes>
 
   init(homes: LoopHandle<Homes>) {
@@ -28,10 +28,18 @@ struct ForwardingClient: Sendable {
       RouterLimits.forwardedRequestsPerRouter
     configuration.connectionPool.retryConnectionEstablishment = false
     // Not on the loop that hands packets on.
-    client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+    connections = Connections(
+      client: HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration))
   }
 
-  func shutdown() async { try? await client.shutdown() }
+  /// Closes them, whether the Router has ended or could not start.
+  private final class Connections: Sendable {
+    let client: HTTPClient
+
+    init(client: HTTPClient) { self.client = client }
+
+    deinit { client.shutdown { _ in } }
+  }
 
   /// - Throws: `UnreachableError`, or a `RequestError` where the Router failed with the request at hand.
   func forward(
@@ -61,8 +69,8 @@ struct ForwardingClient: Sendable {
   private func execute(
     _ request: HTTPClientRequest, for id: SessionID, at router: RouterHeartbeat
   ) async throws -> HTTPClientResponse {
-    let asking = Task { [client] in
-      try await client.execute(request, deadline: .distantFuture)
+    let asking = Task { [connections] in
+      try await connections.client.execute(request, deadline: .distantFuture)
     }
     let following = try await homes { homes in
       ForwardedFollowing(homes, id, router.router) { asking.cancel() }
@@ -74,9 +82,12 @@ struct ForwardingClient: Sendable {
       } onCancel: {
         asking.cancel()
       }
-    } catch let error as HTTPClientError where error == .connectTimeout { throw UnreachableError()
-    } catch is NIOConnectionError { throw UnreachableError()
-    } catch let error as IOError where error.errnoCode == ECONNREFUSED { throw UnreachableError()
+    } catch let error as HTTPClientError where error == .connectTimeout {
+      throw UnreachableError()
+    } catch is NIOConnectionError {
+      throw UnreachableError()
+    } catch let error as IOError where error.errnoCode == ECONNREFUSED {
+      throw UnreachableError()
     } catch {
       throw RequestError(
         .routerUnavailable, "the Router that runs the session \(id) has not answered: \(error)",
@@ -93,7 +104,9 @@ struct ForwardingClient: Sendable {
       outgoing.headers.add(name: field.name.rawName, value: field.value)
     }
     // As the client has said it: the home judges it as this Router would.
-    if let authority = request.head.authority { outgoing.headers.replaceOrAdd(name: "Host", value: authority) }
+    if let authority = request.head.authority {
+      outgoing.headers.replaceOrAdd(name: "Host", value: authority)
+    }
     outgoing.headers.replaceOrAdd(name: Relay.secretField.rawName, value: router.relaySecret)
     outgoing.headers.replaceOrAdd(name: Relay.clientField.rawName, value: context.clientAddress ?? "unknown")
     let length = request.headers[.contentLength].flatMap { Int64($0) }

@@ -17,10 +17,15 @@ struct HomeMiddleware: RouterMiddleware {
   func handle(
     _ request: Request, context: Context, next: (Request, Context) async throws -> Response
   ) async throws -> Response {
-    guard !context.isRelayed, let id = session(of: context) else { return try await next(request, context) }
-    let claims = mayClaim(request, id, context)
+    var request = request
+    guard let id = try await session(of: &request, context) else {
+      return try await next(request, context)
+    }
+    let claims = !context.isRelayed && mayClaim(request, id, context)
     var destination = try await destination { homes in homes.destination(of: id, claims: claims) }
     while case .router(let router) = destination {
+      // Nothing is forwarded twice: who forwarded it looks again.
+      guard !context.isRelayed else { throw RequestError.moved(id) }
       do {
         return try await client.forward(request, for: id, to: router, from: context)
       } catch is ForwardingClient.UnreachableError {
@@ -38,16 +43,27 @@ struct HomeMiddleware: RouterMiddleware {
     try await homes.eventLoop.flatSubmit { find(homes.onLoop) }.get()
   }
 
-  /// The session that the path names.
-  private func session(of context: Context) -> SessionID? {
+  /// The session that the path names; of a ticket its body does, since the ticket is used where the session is.
+  private func session(of request: inout Request, _ context: Context) async throws -> SessionID? {
     guard let path = context.endpointPath else { return nil }
-    let name: String?
-    switch Self.kind(of: path) {
-    case .named: name = try? context.part("id")
-    case .file: name = (try? context.part("file")).flatMap { $0.hasSuffix(".ogg") ? String($0.dropLast(4)) : nil }
-    case nil: name = nil
+    if path == Self.ticketPath {
+      let body = try await request.body.collect(upTo: RouterLimits.maximumTextByteCount)
+      request = Request(head: request.head, body: .init(buffer: body))
+      return try? JSON.decode(TicketSession.self, fromOutside: Array(body.readableBytesView)).session
     }
-    return name.flatMap { try? SessionID($0) }
+    return Self.name(in: path, context).flatMap { try? SessionID($0) }
+  }
+
+  private struct TicketSession: Decodable {
+    var session: SessionID
+  }
+
+  private static func name(in path: String, _ context: Context) -> String? {
+    switch kind(of: path) {
+    case .named: try? context.part("id")
+    case .file: (try? context.part("file")).flatMap { $0.hasSuffix(".ogg") ? String($0.dropLast(4)) : nil }
+    case nil: nil
+    }
   }
 
   private enum PathKind {
@@ -57,20 +73,23 @@ struct HomeMiddleware: RouterMiddleware {
     case file
   }
 
+  private static let ticketPath = "/api/v1/tickets"
+  private static let filePath = "/listen/{file}"
   private static let namedPaths = [
     "/api/v1/sessions/{id}", "/api/v1/repositories/{id}", "/stream/{id}", "/health/repo/{id}",
   ]
 
   private static func kind(of path: String) -> PathKind? {
     if namedPaths.contains(where: { path == $0 || path.hasPrefix($0 + "/") }) { return .named }
-    return path == "/listen/{file}" ? .file : nil
+    return path == filePath ? .file : nil
   }
 
   /// Whether the request makes a session, and its client may.
   private func mayClaim(_ request: Request, _ id: SessionID, _ context: Context) -> Bool {
     guard let path = context.endpointPath else { return false }
-    let isListening = path == "/listen/{file}"
-    let isCommand = path.hasPrefix("/api/v1/sessions/{id}/") && request.method != .get && request.method != .head
+    let isListening = path == Self.filePath || path == Self.ticketPath
+    let isRead = request.method == .get || request.method == .head
+    let isCommand = path.hasPrefix("/api/v1/sessions/{id}/") && !isRead
     guard isListening || isCommand else { return false }
     let credentials = AccessControl.Credentials(
       authorization: request.headers[.authorization],

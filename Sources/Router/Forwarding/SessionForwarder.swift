@@ -35,6 +35,8 @@ final class SessionForwarder: ConnectionForwarder, ChannelDuplexHandler, Removab
   private var parts: [HTTPServerRequestPart] = []
   private var isReadPending = false
   private var attempts = 0
+  /// Whether another Router has forwarded it here.
+  private var isRelayed = false
   /// Behind a WebSocket's head, until its home has taken it.
   private var early = ByteBuffer()
   private var answerBeginning = ""
@@ -67,13 +69,15 @@ final class SessionForwarder: ConnectionForwarder, ChannelDuplexHandler, Removab
   }
 
   private func begin(_ context: ChannelHandlerContext, _ part: HTTPServerRequestPart) {
-    guard case .head(let head) = part, forwarding.relay.client(of: head.headers) == nil,
-      let request = ForwardedRequest(head)
-    else { return pass(context, [part]) }
+    guard case .head(let head) = part, let request = ForwardedRequest(head) else {
+      return pass(context, [part])
+    }
+    isRelayed = forwarding.relay.client(of: head.headers) != nil
     parts = [part]
     state = .holding(request)
-    let mayClaim = forwarding.mayListen(
-      head, to: request.session, from: context.channel.remoteAddress?.ipAddress)
+    let mayClaim =
+      request.makesSession && !isRelayed
+      && forwarding.mayListen(head, to: request.session, from: context.channel.remoteAddress?.ipAddress)
     find(homes.destination(of: request.session, claims: mayClaim), mayClaim: mayClaim)
   }
 
@@ -90,6 +94,8 @@ final class SessionForwarder: ConnectionForwarder, ChannelDuplexHandler, Removab
       guard case .holding(let request) = state, let context else { return }
       switch result {
       case .success(nil), .success(.here): pass(context, parts)
+      // Nothing is forwarded twice: who forwarded it looks again.
+      case .success(.router) where isRelayed: refuse(RequestError.moved(request.session))
       case .success(.router(let router)): connect(to: router, request, mayClaim: mayClaim)
       case .failure(let error):
         refuse((error as? RequestError) ?? RequestError(.internal, "an internal error; the log has the rest"))
@@ -107,7 +113,9 @@ final class SessionForwarder: ConnectionForwarder, ChannelDuplexHandler, Removab
     let held = NIOLoopBound(peer, eventLoop: context.eventLoop)
     ClientBootstrap(group: context.eventLoop)
       .connectTimeout(.milliseconds(RouterLimits.forwardConnectMilliseconds))
-      .channelOption(.socketOption(.so_rcvbuf), value: SocketOptionValue(RouterLimits.forwardedKernelByteCount))
+      .channelOption(
+        .socketOption(.so_rcvbuf), value: SocketOptionValue(RouterLimits.forwardedKernelByteCount)
+      )
       .channelOption(.tcpOption(.tcp_nodelay), value: 1)
       .channelOption(.writeBufferWaterMark, value: Self.watermark)
       .channelInitializer { channel in
