@@ -59,11 +59,12 @@ package struct RouterApplication: Service {
 
   private func serve(on loops: MultiThreadedEventLoopGroup) async throws {
     let state = try StateStore(directory: configuration.state)
+    if configuration.cluster.nats != nil { try state.removeSessions() }
     let saved = try state.load()
     let plane = try await DataPlaneHandle.make(
       firstEngine: configuration.cluster.nats == nil ? .local : .none, stateStore: state, saved: saved,
       clientLimits: configuration.clientLimits, eventLoop: loops.next(), logger: logger)
-    let engines = try await makeEngines(plane, saved)
+    let cluster = try await makeCluster(plane, saved)
     let requestGuard = RequestGuard(
       bindHost: configuration.listen.host, allowedOrigins: configuration.allowOrigin,
       allowedHosts: configuration.allowHost)
@@ -82,19 +83,25 @@ package struct RouterApplication: Service {
       plane.station.groups = parts.repositories.groups(of:)
       return LoopHandle(plane.budgets, on: plane.eventLoop)
     }
+    let forwarding = cluster.map {
+      SessionForwarding(homes: $0.homes, relay: $0.relay, access: access, logger: logger)
+    }
+    let forwardingClient = cluster.map { ForwardingClient(homes: $0.homes) }
     let application = Application(
-      router: try router(plane, budgets, requestGuard, access, parts, streams),
+      router: try router(plane, budgets, requestGuard, access, parts, streams, cluster, forwardingClient),
       server: HTTPServerBuilder { responder in
         RouterChildChannel(
           responder: responder, plane: plane, requestGuard: requestGuard, access: access,
           connections: ConnectionCounter(
-            maximumCount: RouterLimits.maximumConnections, maximumCountPerAddress: .max))
+            maximumCount: RouterLimits.maximumConnections, maximumCountPerAddress: .max),
+          relay: cluster?.relay, makeForwarder: forwarding?.makeForwarder)
       },
       configuration: .init(
         address: .hostname(configuration.listen.host, port: configuration.listen.port), backlog: 1_024),
       onServerRunning: { channel in
-        listening(on: channel.localAddress?.port ?? 0)
-        start(plane, engines)
+        let port = channel.localAddress?.port ?? 0
+        listening(on: port)
+        start(plane, cluster, port: port)
       },
       eventLoopGroupProvider: .shared(loops), logger: frameworkLogger)
     let music = Task {
@@ -117,7 +124,7 @@ package struct RouterApplication: Service {
     await music.value
     // Before the loop ends, so that nothing is scheduled on it any more.
     try await plane { plane in plane.close() }.get()
-    try await engines? { engines in engines.stop() }
+    try await cluster?.stop()
     try state.close()
     try outcome.get()
   }
@@ -147,14 +154,20 @@ package struct RouterApplication: Service {
 
   private func router(
     _ plane: DataPlaneHandle, _ budgets: LoopHandle<ClientBudgets>, _ requestGuard: RequestGuard,
-    _ access: AccessControl, _ parts: RepositoryServices, _ streams: StreamHubHandle
+    _ access: AccessControl, _ parts: RepositoryServices, _ streams: StreamHubHandle,
+    _ cluster: RouterCluster?,
+    _ forwardingClient: ForwardingClient?
   ) throws -> Hummingbird.Router<RouterRequestContext> {
     let router = Hummingbird.Router(
       context: RouterRequestContext.self, options: .autoGenerateHeadEndpoints)
+    if let cluster { router.add(middleware: RelayMiddleware(relay: cluster.relay)) }
     router.add(middleware: EndpointMiddleware(requestGuard: requestGuard, budgets: budgets, logger: logger))
     // Before the middleware that asks for tokens, which is for the routes after it: the page is for everyone.
     addPlayground(to: router)
     let pagePaths = Set(router.routes.map(\.path.description))
+    if let cluster, let forwardingClient {
+      router.add(middleware: HomeMiddleware(homes: cluster.homes, access: access, client: forwardingClient))
+    }
     router.add(middleware: AccessMiddleware(access: access, budgets: budgets, logger: logger))
     AccessRoutes(access: access).add(to: router)
     let longAnswers = FairGate(

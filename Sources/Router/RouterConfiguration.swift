@@ -20,6 +20,12 @@ package struct RouterConfiguration: ParsableArguments, Sendable {
   @OptionGroup(title: "Several engines") package var cluster: NATSOptions
 
   @Option(
+    help: ArgumentHelp(
+      "Where the other Routers at NATS reach this one, as ADDRESS:PORT; without it, at the address of --listen.",
+      valueName: "address"))
+  package var clusterAddress: ListenAddress?
+
+  @Option(
     help: ArgumentHelp("Where to listen: ADDRESS:PORT or [IPv6]:PORT.", valueName: "address"))
   package var listen = ListenAddress(host: "127.0.0.1", port: 8_080)
 
@@ -111,6 +117,9 @@ package struct RouterConfiguration: ParsableArguments, Sendable {
   package init() {}
 
   package func validate() throws {
+    guard clusterAddress == nil || cluster.nats != nil else {
+      throw ValidationError("--cluster-address is for --nats")
+    }
     for source in githubRepository where GitHubSource(source) == nil {
       throw ValidationError(
         "--github-repository takes owner/name or owner/*, as GitHub has them, not \(source.debugDescription)")

@@ -128,17 +128,16 @@ extension EngineCommand: Codable {
   }
 
   private static func epoch(of action: Action, _ fields: KeyedDecodingContainer<Key>) throws -> UInt64? {
-    let epoch: UInt64?
+    guard fields.contains(.epoch) else { return nil }
+    switch action {
+    case .session, .burst: break
+    case .media, .artwork, .resolve, .render:
+      throw ErrorReport.field("epoch", "is for commands of a session")
+    }
     do {
-      epoch = try fields.decodeIfPresent(UInt64.self, forKey: .epoch)
+      return try fields.decode(UInt64.self, forKey: .epoch)
     } catch DecodingError.dataCorrupted {
       throw ErrorReport.field("epoch", "is not a whole number from 0 to \(UInt64.max)")
-    }
-    switch action {
-    case .session, .burst: return epoch
-    case .media, .artwork, .resolve, .render:
-      guard epoch == nil else { throw ErrorReport.field("epoch", "is for commands of a session") }
-      return nil
     }
   }
 

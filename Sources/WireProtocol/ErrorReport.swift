@@ -93,6 +93,8 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
   case storageFailed = "storage_failed"
   case idempotencyConflict = "idempotency_conflict"
   case engineUnavailable = "engine_unavailable"
+  /// The Router that runs the session cannot be reached, or which one runs it is not decided.
+  case routerUnavailable = "router_unavailable"
   case webhooksDisabled = "webhooks_disabled"
   case rateLimited = "rate_limited"
   case `internal`
@@ -116,7 +118,7 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case .sourceUnreachable, .sourceRateLimited, .extractionFailed: 502
     case .rateLimited: 429
     case .extractorUnavailable, .workersExhausted, .overloaded, .tooManySessions, .engineUnavailable,
-      .webhooksDisabled:
+      .routerUnavailable, .webhooksDisabled:
       503
     case .sourceTimeout: 504
     case .storageFailed: 507
@@ -128,7 +130,8 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case .internal: .fault
     case .sourceCorrupt, .sourceTruncated, .sourceUnreachable, .sourceTimeout, .sourceRateLimited,
       .sourceCrashesEngine, .sourceCrashesDecoder, .storageFailed, .extractionFailed,
-      .extractorUnavailable, .workersExhausted, .overloaded, .engineUnavailable:
+      .extractorUnavailable, .workersExhausted, .overloaded, .engineUnavailable,
+      .routerUnavailable:
       .suspicious
     default: .common
     }

@@ -1,4 +1,4 @@
-"""Several engines and one Router that meet at a real nats-server."""
+"""Several engines and Routers that meet at a real nats-server."""
 
 import shutil
 import socket
@@ -21,8 +21,9 @@ from processes import PATIENCE_SECONDS, Server, free_port
 class NATSServer:
     """One nats-server on this machine, which can be killed and started again at the same port."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, jetstream: bool = True) -> None:
         self.port = free_port()
+        self._jetstream = ["-js", "-sd", str(folder / "jetstream")] if jetstream else []
         self.log = folder / "nats.log"
         self._process: subprocess.Popen | None = None
 
@@ -35,7 +36,10 @@ class NATSServer:
         assert program, "nats-server is missing: deploy/test unpacks it"
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                [program, "-a", "127.0.0.1", "-p", str(self.port)], stdin=subprocess.DEVNULL, stdout=log, stderr=log
+                [program, "-a", "127.0.0.1", "-p", str(self.port), *self._jetstream],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
             )
         deadline = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < deadline:
@@ -53,49 +57,82 @@ class NATSServer:
 
 
 class Cluster:
-    """A nats-server, engines and a Router, in a folder of their own."""
+    """A nats-server, engines and Routers, in a folder of their own."""
 
-    def __init__(self, folder: Path, media: Path, *, engines: int = 3, engine_options: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        media: Path,
+        *,
+        engines: int = 3,
+        routers: int = 1,
+        jetstream: bool = True,
+        engine_options: tuple[str, ...] = (),
+        router_options: tuple[str, ...] = (),
+    ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self.nats = NATSServer(folder)
+        self.nats = NATSServer(folder, jetstream=jetstream)
         meeting = ["--nats", self.nats.url]
         playing = ["--media-root", str(media), "--yt-dlp-python", sys.executable, *engine_options]
         self.engines = [
             Server("AudioEngine", [*meeting, *playing], folder / f"engine{number}.log") for number in range(engines)
         ]
-        self.router = Server("Router", [*meeting, "--state", str(folder / "state")], folder / "router.log")
+        self.routers = [
+            Server(
+                "Router",
+                [*meeting, "--state", str(folder / f"state{number}"), *router_options],
+                folder / f"router{number}.log",
+            )
+            for number in range(routers)
+        ]
+
+    @property
+    def router(self) -> Server:
+        """The first Router."""
+        return self.routers[0]
 
     def __enter__(self) -> "Cluster":
         try:
             self.nats.start()
-            for engine in self.engines:
-                engine.start()
-            self.router.start()
-            self.wait_attached()
+            for server in [*self.engines, *self.routers]:
+                server.start()
+            for router in self.routers:
+                self.wait_attached(router)
         except BaseException:
             self.close()
             raise
         return self
 
-    def wait_attached(self) -> None:
-        """Waits until the Router has all engines."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        wanted = f"antiphon_router_engines_connected {len(self.engines)}\n"
-        while time.monotonic() < deadline:
-            with urllib.request.urlopen(f"{self.router.url}/metrics", timeout=5) as response:
-                if wanted in response.read().decode():
-                    return
-            time.sleep(0.02)
-        raise AssertionError(f"the Router has not all engines:\n{self.router.tail()}")
+    def wait_attached(self, router: Server | None = None) -> None:
+        """Waits until a Router, or the first, has all engines."""
+        router = router or self.router
+        wait_metric(router, "antiphon_router_engines_connected", len(self.engines))
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
-        for server in [self.router, *self.engines]:
+        for server in [*self.routers, *self.engines]:
             server.kill()
             Server.all.remove(server)
         self.nats.kill()
+
+
+def metric(router: Server, name: str) -> float:
+    """What a Router's metrics say."""
+    with urllib.request.urlopen(f"{router.url}/metrics", timeout=5) as response:
+        lines = response.read().decode().splitlines()
+    return next(float(line.split()[1]) for line in lines if line.startswith(f"{name} "))
+
+
+def wait_metric(router: Server, name: str, value: float) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    found = None
+    while time.monotonic() < deadline:
+        if (found := metric(router, name)) == value:
+            return
+        time.sleep(0.02)
+    raise AssertionError(f"{name} is {found}, not {value}:\n{router.tail()}")
 
 
 def gap_ms(packets: list[Packet]) -> float:

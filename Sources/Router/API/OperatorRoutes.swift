@@ -74,6 +74,7 @@ extension DataPlane {
   /// Without an engine there is nothing to hear; anyone who listens already is kept.
   fileprivate var readiness: ReadinessReport {
     var reasons = isDraining ? [ClosingMessage.reason] : []
+    if let problem = homes?.problem { reasons.append(problem) }
     let engines = fleet.status
     if !engines.connected { reasons.append(engines.message ?? "no engine is connected") }
     return ReadinessReport(reasons: reasons, warnings: state.problem.map { [$0] } ?? [])

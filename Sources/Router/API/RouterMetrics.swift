@@ -22,6 +22,15 @@ enum RouterMetrics {
       name("sessions_moved_total"), "Sessions whose engine was gone, and that went on at another",
       statistics.movedSessions)
     text.gauge(
+      name("homes"), "Sessions that are this Router's among several at NATS",
+      [([:], plane.homes?.ownCount ?? 0)])
+    text.counter(
+      name("home_takeovers_total"), "Sessions taken over from Routers that were gone",
+      statistics.takenOverSessions)
+    text.gauge(
+      name("forwarded_connections"), "Connections and requests that other Routers serve through this one",
+      [([:], plane.homes?.forwardedCount ?? 0)])
+    text.gauge(
       name("sessions"), "Sessions by state",
       SessionSnapshot.State.allCases.map { (["state": $0.rawValue], counts[$0] ?? 0) })
     text.gauge(

@@ -28,7 +28,7 @@ struct AccessMiddleware: RouterMiddleware {
   /// address gets back what was taken before the token was known.
   private func waitForTokens(_ context: Context) async throws {
     let grant = context.grant
-    let address = context.channel.remoteAddress?.ipAddress
+    let address = context.clientAddress
     do {
       let seconds = try await budgets { budgets in
         if grant.client != ClientID(subject: nil, address: address) {
@@ -46,7 +46,7 @@ struct AccessMiddleware: RouterMiddleware {
 
   private func grant(_ request: Request, _ path: String, _ context: Context) throws -> Grant {
     var credentials = AccessControl.Credentials(
-      authorization: request.headers[.authorization], address: context.channel.remoteAddress?.ipAddress)
+      authorization: request.headers[.authorization], address: context.clientAddress)
     switch RouteAccess.of(request.method, path) {
     case .open: return .nothing
     case .listener:

@@ -42,7 +42,7 @@ struct EndpointMiddleware: RouterMiddleware {
 
   /// One address's requests come no faster than all others can bear.
   private func waitForTurn(_ context: Context) async throws {
-    let address = context.channel.remoteAddress?.ipAddress
+    let address = context.clientAddress
     do {
       let seconds = try await budgets { budgets in try budgets.reserveRequest(from: address) }
       if seconds > 0 { try await Task.sleep(for: .seconds(seconds)) }
@@ -55,7 +55,7 @@ struct EndpointMiddleware: RouterMiddleware {
 
   /// Who shows nothing that lets them in pays more than who does: each such answer ends a connection.
   private func chargeUnauthorized(_ context: Context) async throws {
-    let address = context.channel.remoteAddress?.ipAddress
+    let address = context.clientAddress
     try await budgets { budgets in budgets.chargeUnauthorized(address) }
   }
 

@@ -8,10 +8,15 @@ struct RouterRequestContext: RequestContext {
   let channel: any Channel
   /// Set by `AccessMiddleware`.
   var grant = Grant.nothing
+  /// Where the request comes from: an IP address; of one that another Router forwards, its client's.
+  var clientAddress: String?
+  /// Whether another Router forwards it.
+  var isRelayed = false
 
   init(source: ApplicationRequestContextSource) {
     coreContext = .init(source: source)
     channel = source.channel
+    clientAddress = source.channel.remoteAddress?.ipAddress
   }
 
   /// A part of the path by its name in the route, as it was meant: many clients write `:` as `%3A`.

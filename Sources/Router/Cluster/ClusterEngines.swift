@@ -13,8 +13,6 @@ import WireProtocol
 /// Finds the engines at NATS, keeps the Router attached to them, and says when one is gone. Confined to the data plane's
 /// loop, which is the client's.
 final class ClusterEngines {
-  /// Between two looks at the engines.
-  private static let watchMilliseconds: Int64 = 25
   /// How long the engines have to announce themselves after the Router's start, before what none of them plays is asked
   /// for again.
   private static let discoveryMilliseconds: Int64 = 1_500
@@ -22,7 +20,6 @@ final class ClusterEngines {
   private struct Row {
     let engine: RoutedEngine
     let transport: NATSEngineTransport
-    var watch: EngineWatch
   }
 
   private let machine = MachineID.current
@@ -31,10 +28,13 @@ final class ClusterEngines {
   private let client: NATSClient
   private let logger: Logger
   private var rows: [String: Row] = [:]
+  private lazy var watches = MemberWatches(
+    client: client, subject: ClusterSubject.ping, isBusy: { [unowned self] in isBusy($0) },
+    onGone: { [unowned self] in giveUp($0) })
   private var subscriptions: [NATSSubscription] = []
   private var lastNumber: UInt32 = 0
-  private var connections = 0
-  private var isConnected = false
+  /// Whether it is known which sessions are this Router's, so that what engines say of them can be judged.
+  private var isAttaching = false
   private var isStopped = false
 
   init(plane: DataPlane, client: NATSClient, logger: Logger) {
@@ -50,16 +50,25 @@ final class ClusterEngines {
       try client.subscribe(to: ClusterSubject.toRouter(router, from: "*")) { context.value.received($0) },
       client.observe { context.value.observed($0) },
     ]
-    client.start()
-    watch()
+    watches.start()
     keepAttached()
+  }
+
+  /// Begins to attach to engines.
+  func attach() {
+    guard !isAttaching else { return }
+    isAttaching = true
+    plane.fleet.absence = "no engine has announced itself at NATS"
+    client.publish(ByteBuffer(), to: ClusterSubject.discovery)
+    let wait = TimeAmount.milliseconds(Self.discoveryMilliseconds)
+    client.eventLoop.assumeIsolated().scheduleTask(in: wait) { [weak self] in self?.plane.enginesAreKnown() }
   }
 
   func stop() {
     isStopped = true
     for subscription in subscriptions { subscription.cancel() }
     subscriptions = []
-    client.close()
+    watches.stop()
   }
 
   // MARK: The connection to NATS
@@ -67,24 +76,13 @@ final class ClusterEngines {
   private func observed(_ state: NATSConnectionState) {
     switch state {
     case .connected:
-      isConnected = true
-      connections += 1
+      if isAttaching { plane.fleet.absence = "no engine has announced itself at NATS" }
       client.publish(ByteBuffer(), to: ClusterSubject.discovery)
-      // Engines may take longer than we to be connected again.
-      let now = DataPlane.nowMilliseconds
-      for name in rows.keys { rows[name]?.watch = EngineWatch(now: now, isReconnecting: true) }
-      if connections == 1 { settle() }
+      watches.expectReturn()
     case .disconnected(let reason):
-      isConnected = false
       plane.fleet.absence = "not connected to NATS: \(reason)"
       for row in rows.values { row.transport.drop("not connected to NATS: \(reason)") }
     }
-  }
-
-  private func settle() {
-    plane.fleet.absence = "no engine has announced itself at NATS"
-    let wait = TimeAmount.milliseconds(Self.discoveryMilliseconds)
-    client.eventLoop.assumeIsolated().scheduleTask(in: wait) { [weak self] in self?.plane.enginesAreKnown() }
   }
 
   // MARK: What engines say
@@ -96,10 +94,10 @@ final class ClusterEngines {
     let name = heartbeat.engine
     if rows[name] == nil {
       // Nothing that has to be attached to for a moment.
-      guard !heartbeat.isStopping, !isStopped else { return }
+      guard !heartbeat.isStopping, isAttaching, !isStopped else { return }
       add(heartbeat)
     }
-    rows[name]?.watch.heard(now: DataPlane.nowMilliseconds)
+    watches.heard(name)
     rows[name]?.engine.load = heartbeat.load
     rows[name]?.engine.isFull = heartbeat.isStopping
   }
@@ -111,8 +109,8 @@ final class ClusterEngines {
     let engine = RoutedEngine(
       EngineNumber(value: lastNumber), transport: transport, plane: plane,
       sharesClock: heartbeat.machine != nil && heartbeat.machine == machine)
-    rows[name] = Row(
-      engine: engine, transport: transport, watch: EngineWatch(now: DataPlane.nowMilliseconds))
+    rows[name] = Row(engine: engine, transport: transport)
+    watches.add(name)
     logger.info("the engine \(name) has announced itself")
     plane.fleet.add(engine)
     engine.link.start()
@@ -124,7 +122,7 @@ final class ClusterEngines {
     guard let row = rows[name], row.transport.received(payload, now: DataPlane.nowMilliseconds) else {
       return refuse(payload, of: name)
     }
-    rows[name]?.watch.heard(now: DataPlane.nowMilliseconds)
+    watches.heard(name)
   }
 
   /// What comes of an attachment that is none any more is heard by nobody: the engine is to know.
@@ -146,51 +144,10 @@ final class ClusterEngines {
 
   // MARK: Whether they are there
 
-  private func watch() {
-    guard !isStopped else { return }
-    client.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(Self.watchMilliseconds)) { [weak self] in
-      guard let self else { return }
-      if isConnected { watchOnce() }
-      watch()
-    }
-  }
-
-  private func watchOnce() {
-    let now = DataPlane.nowMilliseconds
-    for (name, row) in rows {
-      // One whose attachment has ended may have died right then.
-      let isBusy = !row.engine.isEstablished || row.transport.hasData(now: now)
-      perform(rows[name]?.watch.step(now: now, isBusy: isBusy), name)
-    }
-  }
-
-  private func perform(_ action: EngineWatch.Action?, _ name: String) {
-    switch action {
-    case nil: break
-    case .ping: ping(name)
-    case .giveUp: giveUp(name)
-    }
-  }
-
-  private func ping(_ name: String) {
-    guard let engine = rows[name]?.engine.number else { return }
-    let context = NIOLoopBound(self, eventLoop: client.eventLoop)
-    let timeout = TimeAmount.milliseconds(Int64(EngineWatch.answerMilliseconds))
-    client.request(ByteBuffer(), to: ClusterSubject.ping(name), timeout: timeout) { result in
-      context.value.pinged(name, engine, result)
-    }
-  }
-
-  private func pinged(_ name: String, _ engine: EngineNumber, _ result: Result<NATSMessage, NATSError>) {
-    guard rows[name]?.engine.number == engine else { return }
-    let now = DataPlane.nowMilliseconds
-    switch result {
-    case .success: rows[name]?.watch.answered(now: now)
-    case .failure(.noResponders): perform(rows[name]?.watch.isAbsent(now: now), name)
-    case .failure(.timeout): perform(rows[name]?.watch.didNotAnswer(now: now), name)
-    // Of our own connection, which says nothing about the engine.
-    case .failure: rows[name]?.watch = EngineWatch(now: now, isReconnecting: true)
-    }
+  /// One whose attachment has ended may have died right then.
+  private func isBusy(_ name: String) -> Bool {
+    guard let row = rows[name] else { return false }
+    return !row.engine.isEstablished || row.transport.hasData(now: DataPlane.nowMilliseconds)
   }
 
   private func giveUp(_ name: String) {

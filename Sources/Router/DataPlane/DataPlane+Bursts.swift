@@ -19,7 +19,7 @@ extension DataPlane {
     do {
       try engine.link.send(
         EngineCommand(
-          requestID: id, client: session.creator.wireName,
+          requestID: id, client: session.creator.wireName, epoch: homes?.epoch(of: session.id),
           action: .burst(session.id, milliseconds: milliseconds)))
     } catch {
       _ = engine.bursts.take(id)

@@ -36,6 +36,7 @@ extension DataPlane {
     }
     announceEngines()
     endBursts(of: engine)
+    endOwnerSearches(of: engine)
     failPending(unavailable, engine)
   }
 
@@ -44,7 +45,7 @@ extension DataPlane {
   }
 
   func engineReported(_ event: EngineEvent, _ engine: RoutedEngine) {
-    if takeBurst(event, engine) { return }
+    if takeBurst(event, engine) || takeOwner(event, engine) { return }
     if case .listed = event.body { return resumeUnconfirmed(of: engine) }
     let requester = event.requestID.flatMap { answers(event) ? engine.pending.take($0) : nil }
     guard let id = event.sessionID else {
@@ -52,6 +53,7 @@ extension DataPlane {
       if requester == nil { logger.warning("the engine says: \(event.body.name) \(describe(event))") }
       return
     }
+    guard isCommanded(id, event, requester) else { return }
     if case .status(let snapshot) = event.body, event.requestID == nil, isListing(id, engine) {
       return adopt(snapshot, engine)
     }
@@ -64,11 +66,25 @@ extension DataPlane {
     take(event, requester, session)
   }
 
+  /// What is said of another Router's session is for the requester alone. One that plays and is nobody's is claimed.
+  private func isCommanded(_ id: SessionID, _ event: EngineEvent, _ requester: Requester?) -> Bool {
+    guard let homes else { return true }
+    if case .error(let report) = event.body, report.code == .staleHome {
+      homes.verify(id)
+    } else if homes.epoch(of: id) != nil {
+      return true
+    } else if event.body.saysThatItPlays {
+      homes.adopt(id)
+    }
+    requester?.answer(.event(event.withoutTag))
+    return false
+  }
+
   /// What another engine than the session's says of it is for the requester alone. It is not to play it.
   private func refuse(_ event: EngineEvent, _ requester: Requester?, _ engine: RoutedEngine) {
     requester?.answer(.event(event.withoutTag))
     guard let id = event.sessionID, event.body.saysThatItPlays else { return }
-    try? engine.link.send(EngineCommand(id, .stop))
+    stop(id, at: engine)
   }
 
   /// An engine has no room for what is to begin: another may have, when it is asked for again.
@@ -159,16 +175,18 @@ extension DataPlane {
     engine.unconfirmed.contains(id) || store.sessions[id].map { $0.state == .idle } ?? true
   }
 
-  private func adopt(_ snapshot: SessionSnapshot, _ engine: RoutedEngine) {
+  /// - Parameter isOwned: whether its sound comes here already.
+  func adopt(_ snapshot: SessionSnapshot, _ engine: RoutedEngine, isOwned: Bool = false) {
     guard snapshot.state != .idle else { return }
     engine.unconfirmed.remove(snapshot.sessionID)
+    if let homes, homes.epoch(of: snapshot.sessionID) == nil { return homes.adopt(snapshot.sessionID) }
     let session = store.known(snapshot.sessionID)
     guard fleet.holds(engine, session) else {
       // It was out of reach, and another plays the session by now.
-      _ = try? engine.link.send(EngineCommand(session.id, .stop))
-      return
+      return stop(session.id, at: engine)
     }
     fleet.assign(session, to: engine)
+    if !isOwned { own(session, at: engine) }
     session.usedAt = .now()
     session.place(snapshot)
     run(session) { $0.reconcile(with: snapshot, &$1) }
@@ -221,10 +239,12 @@ extension DataPlane {
   /// Asks for what was playing and is played by no engine.
   private func resumeUnplaced() {
     guard store.firstEngine == .none else { return }
-    resume(store.sessions.values.filter { $0.engine == .none && !$0.isAtRest })
+    // Of those that have just come it is being asked who plays them.
+    resume(
+      store.sessions.values.filter { $0.engine == .none && !$0.isAtRest && homes?.isHere($0.id) != false })
   }
 
-  private func resume(_ sessions: [RoutedSession]) {
+  func resume(_ sessions: [RoutedSession]) {
     // Without any engine they wait for the next one.
     guard fleet.isAnyEstablished else { return }
     state.saveTogether {

@@ -4,6 +4,7 @@ import WireProtocol
 extension DataPlane {
   /// Does what is asked, once for each idempotency key.
   func performOnce(_ command: ClientCommand, for requester: Requester) throws(RequestError) {
+    if let id = command.changedSession { try requireHome(of: id) }
     guard let session = sessionToRead(for: command) else {
       return try performNow(command, for: requester)
     }

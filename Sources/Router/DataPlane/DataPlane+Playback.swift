@@ -127,6 +127,7 @@ extension DataPlane {
   /// - Returns: that ID.
   @discardableResult
   func send(_ action: EngineCommand.Action, for requester: Requester) throws(RequestError) -> String {
+    let epoch = try epoch(for: action)
     let engine = try engine(for: action)
     guard let id = engine.pending.add(requester, now: .now()) else {
       throw RequestError(
@@ -134,7 +135,8 @@ extension DataPlane {
         hint: "try again")
     }
     do {
-      try engine.link.send(EngineCommand(requestID: id, client: requester.client.wireName, action: action))
+      try engine.link.send(
+        EngineCommand(requestID: id, client: requester.client.wireName, epoch: epoch, action: action))
     } catch {
       _ = engine.pending.take(id)
       throw error

@@ -30,6 +30,10 @@ final class DataPlane {
   /// Plays of suspect addresses, until it is their turn to be tried.
   var heldPlays: [SessionID: HeldPlay] = [:]
   let fleet = Fleet()
+  /// Which sessions are this Router's; nil where it is the only one.
+  var homes: (any SessionHomes)?
+  /// What is kept of sessions for all Routers.
+  var archive: (any SessionArchiving)?
   /// Whether all engines that there are have said what they play.
   var areEnginesKnown = false
   /// What listeners were told last of the engines.
@@ -40,6 +44,8 @@ final class DataPlane {
 
   /// Ends what others do on this loop.
   var onStop: () -> Void = {}
+  /// Has the other Routers take over.
+  var onDrain: () -> Void = {}
   private(set) lazy var station = Station(plane: self)
 
   private var oggListeners: [ObjectIdentifier: OggConnection] = [:]
@@ -87,6 +93,7 @@ final class DataPlane {
       state.forget(session)
       fleet.release(session, to: firstEngine)
     }
+    store.requireHome = { [unowned self] id throws(RequestError) in try requireHome(of: id) }
     store.isUnconfirmed = { [state] id in state.holds(id) }
     state.onFailure = { [unowned self] undos in repeatWhatHappened(after: undos) }
     state.onWritten = { [store] sessions in for session in sessions { store.removeIfUnused(session) } }
@@ -104,6 +111,7 @@ final class DataPlane {
     isDraining = true
     let frame = WebSocketFrames.text(JSON.encode(ClosingMessage()))
     for session in store.sessions.values { session.broadcast(frame) }
+    onDrain()
   }
 
   func stop() {
@@ -182,6 +190,11 @@ final class DataPlane {
     budgets.countListeners(-1, of: listener.grant)
   }
 
+  /// Their streams are over.
+  func endPlayers(of session: RoutedSession) {
+    for connection in oggListeners.values where connection.session === session { connection.listener.end() }
+  }
+
   private func tickForOgg() {
     guard !isTickingForOgg, !oggListeners.isEmpty, !isStopped else { return }
     isTickingForOgg = true
@@ -238,6 +251,7 @@ final class DataPlane {
   private func expirePending(of engine: RoutedEngine, now: NIODeadline) {
     // Nobody waits for them so long.
     _ = engine.bursts.takeExpired(now: now)
+    _ = engine.ownerSearches.takeExpired(now: now)
     for (id, requester) in engine.pending.takeExpired(now: now) {
       for session in store.sessions.values {
         run(session) { $0.playExpired(requestID: id, &$1) }

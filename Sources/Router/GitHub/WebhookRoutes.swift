@@ -38,7 +38,7 @@ struct WebhookRoutes {
     to request: Request, _ context: RouterRequestContext, _ read: (WebhookSecret) throws -> Take
   ) async throws -> Response {
     do {
-      let answer = try await answer(to: request, from: context.channel.remoteAddress?.ipAddress, read)
+      let answer = try await answer(to: request, from: context.clientAddress, read)
       return Response.json(JSON.encode(AnswerBody(answer)), status: answer == .pong ? .ok : .accepted)
     } catch {
       // What is still on its way is not read forever.

@@ -15,6 +15,8 @@ final class ConnectionSlots {
   private(set) var count = 0
   private(set) var waitingCount = 0
   private var queues: [ClientID: AddressQueue] = [:]
+  /// Whether other Routers come from an address, which bring everybody as a reverse proxy does.
+  var isRouter: (ClientID) -> Bool = { _ in false }
   /// Told whose connection had to wait.
   var onFull: (ClientID) -> Void = { _ in }
 
@@ -74,7 +76,8 @@ final class ConnectionSlots {
   }
 
   private func maximum(of address: ClientID) -> Int {
-    address.isLoopback ? RouterLimits.loopbackConnections : RouterLimits.addressConnections * factor
+    address.isLoopback || isRouter(address)
+      ? RouterLimits.loopbackConnections : RouterLimits.addressConnections * factor
   }
 
   private func take(_ address: ClientID) {

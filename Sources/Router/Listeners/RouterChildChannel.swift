@@ -18,6 +18,8 @@ struct RouterChildChannel: ServerChildChannel, HTTPChannelHandler {
   /// What the first request has made of the connection.
   enum Negotiated: Sendable {
     case webSocket
+    /// Another Router has it.
+    case forwarded
     case http(HTTPValue)
   }
 
@@ -31,6 +33,10 @@ struct RouterChildChannel: ServerChildChannel, HTTPChannelHandler {
   let requestGuard: RequestGuard
   let access: AccessControl
   let connections: ConnectionCounter
+  /// Where there are several Routers: what they show with requests that they forward, and what forwards this one's.
+  var relay: Relay?
+  /// Called on the loop.
+  var makeForwarder: (@Sendable () -> any ConnectionForwarder)?
 
   func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
     channel.eventLoop.makeCompletedFuture {
@@ -43,7 +49,8 @@ struct RouterChildChannel: ServerChildChannel, HTTPChannelHandler {
       // Judged once, since a ticket can be used once.
       let admitted = NIOLoopBoundBox<ListenRequest?>(nil, eventLoop: channel.eventLoop)
       let firstRequest = FirstRequestHandler { head in
-        admitted.value = try? admit(head, address: channel.remoteAddress?.ipAddress)
+        let client = relay?.client(of: head.headers) ?? channel.remoteAddress?.ipAddress
+        admitted.value = try? admit(head, address: client)
         return admitted.value != nil
       }
       let upgrade = NIOTypedHTTPServerUpgradeHandler(
@@ -67,9 +74,21 @@ struct RouterChildChannel: ServerChildChannel, HTTPChannelHandler {
           plane.onLoop.connectionSlots, budgets: plane.onLoop.budgets,
           isReceivingBody: { shape.isReceivingBody }),
       ])
-      try pipeline.addHandlers([encoder, decoder, shape, firstRequest, upgrade])
-      let negotiated = upgrade.upgradeResultFuture
-      return Value(channel: channel, negotiated: negotiated)
+      try pipeline.addHandlers([encoder, decoder, shape])
+      guard let forwarder = makeForwarder?() else {
+        try pipeline.addHandlers([firstRequest, upgrade])
+        return Value(channel: channel, negotiated: upgrade.upgradeResultFuture)
+      }
+      forwarder.httpHandlers = [firstRequest, upgrade, shape, decoder, encoder]
+      try pipeline.addHandlers([forwarder, firstRequest, upgrade])
+      let context = NIOLoopBound(forwarder, eventLoop: channel.eventLoop)
+      return Value(
+        channel: channel,
+        negotiated: upgrade.upgradeResultFuture.flatMapErrorThrowing { error in
+          // Without its handlers there is nothing to negotiate.
+          guard context.value.hasTaken else { throw error }
+          return .forwarded
+        })
     }
   }
 
@@ -82,7 +101,7 @@ struct RouterChildChannel: ServerChildChannel, HTTPChannelHandler {
       }
       switch negotiated {
       case .http(let asyncChannel): await handleHTTP(asyncChannel: asyncChannel, logger: logger)
-      case .webSocket: try await value.channel.closeFuture.get()
+      case .webSocket, .forwarded: try await value.channel.closeFuture.get()
       }
     } catch {
       logger.debug("a connection ended before its first request: \(error)")

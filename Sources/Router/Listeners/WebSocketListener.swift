@@ -70,6 +70,9 @@ final class WebSocketListener: ChannelInboundHandler, FrameOutletDelegate, Paced
     guard !plane.isDraining else {
       return close(.goingAway, ClosingMessage.reason, graceSeconds: RouterLimits.shutdownGraceSeconds)
     }
+    guard plane.homes?.isHere(request.sessionID) != false else {
+      return close(.serviceRestart, DataPlane.movedReason)
+    }
     do {
       try plane.budgets.checkRoomForListener(request.grant)
       let session = try plane.store.add(self)
@@ -242,6 +245,8 @@ final class WebSocketListener: ChannelInboundHandler, FrameOutletDelegate, Paced
 }
 
 extension WebSocketErrorCode {
+  /// 1012: the client finds what it wants when it connects again (IANA's registry of RFC 6455).
+  static let serviceRestart = WebSocketErrorCode(codeNumber: 1012)
   /// 1013: the server cannot serve this client now.
   static let tryAgainLater = WebSocketErrorCode(codeNumber: 1013)
   /// 4401, of the codes for private use: what was let in may not stay. As HTTP's 401.

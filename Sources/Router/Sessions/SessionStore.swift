@@ -7,6 +7,8 @@ final class SessionStore {
   private(set) var listenerCount = 0
   /// Told the session that is no longer kept.
   var onForget: (RoutedSession) -> Void = { _ in }
+  /// Refuses a session that is not to be made here.
+  var requireHome: (SessionID) throws(RequestError) -> Void = { _ in }
   /// Whether something of a session is yet to be confirmed by the disk, so that it cannot be forgotten.
   var isUnconfirmed: (SessionID) -> Bool = { _ in false }
   let accounts = SessionAccounts()
@@ -39,6 +41,7 @@ final class SessionStore {
       take(session, for: client, limitFactor)
       return session
     }
+    try requireHome(id)
     try makeRoom(for: client, limitFactor)
     return make(id, creator: client)
   }
@@ -116,10 +119,15 @@ final class SessionStore {
   }
 
   private func forget(_ session: RoutedSession) {
+    drop(session)
+    onForget(session)
+  }
+
+  /// Forgets a session that is another Router's now.
+  func drop(_ session: RoutedSession) {
     sessions[session.id] = nil
     packets.remove(session)
     accounts.close(session)
-    onForget(session)
   }
 
   /// Whether one more may listen.

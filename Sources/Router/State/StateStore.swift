@@ -54,6 +54,15 @@ package final class StateStore: Sendable {
     }
   }
 
+  /// Empties it of sessions: where there are several Routers, what is kept of them is not on this disk.
+  package func removeSessions() throws {
+    try database.write { database in
+      for table in ["waiting", "played", "session", "answer"] {
+        try database.execute(sql: "DELETE FROM \(table)")
+      }
+    }
+  }
+
   /// Reads what is needed at the start: of the queues nothing but the current entries.
   package func load() throws -> SavedState {
     try database.write { database in

@@ -111,6 +111,11 @@ final class StateWriter {
   /// Takes a session off the disk.
   func forget(_ session: RoutedSession) {
     guard session.touchedMilliseconds > 0 else { return }
+    drop(session)
+  }
+
+  /// Takes a session off the disk that is another Router's now: what is yet to be written of it is not.
+  func drop(_ session: RoutedSession) {
     batch.cleared.insert(session.id)
     batch.changes[session.id] = nil
     cargo.sessions[session.id] = nil
@@ -189,6 +194,8 @@ final class StateWriter {
   // MARK: Writing
 
   private func collect(_ session: RoutedSession) {
+    // What has come of its last steps is nobody's to read.
+    guard !session.isForgotten else { return }
     session.touchedMilliseconds = clock.milliseconds()
     cargo.sessions[session.id] = session
     let changes = session.playback.plan.queue.takeChanges()

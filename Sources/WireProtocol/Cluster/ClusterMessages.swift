@@ -5,6 +5,13 @@ public enum ClusterSubject {
   /// Asks all engines for a heartbeat at once.
   public static let discovery = "antiphon.discover"
 
+  /// Every Router's `RouterHeartbeat`, once a second.
+  public static let routerHeartbeats = "antiphon.rthb"
+  /// Asks all Routers for a heartbeat at once.
+  public static let routerDiscovery = "antiphon.rtdiscover"
+  /// A request that a Router answers with its heartbeat.
+  public static func routerPing(_ router: String) -> String { "antiphon.rt.\(router).ping" }
+
   /// A request with an `AttachmentRequest`, answered once the engine has the router for an attached one.
   public static func open(_ engine: String) -> String { "antiphon.eng.\(engine).open" }
   /// A request that an engine answers with its heartbeat.

@@ -13,6 +13,7 @@ _WORDS = {
     "timeout": "The music server does not answer. Try again in a moment.",
     "closed": "I am being restarted. Try again in a moment.",
     "engine_unavailable": "The music server is being restarted. What played goes on by itself in a moment.",
+    "router_unavailable": "The music moves to another server. Try again in a moment.",
     "no_such_session": "Nothing is playing. Start something with /play.",
     "superseded": "Somebody else was faster: another command took the place of yours.",
     "stale_home": "The music moves to another server. Try again in a moment.",

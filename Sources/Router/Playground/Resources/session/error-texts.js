@@ -34,6 +34,7 @@ const ERROR_TEXTS = {
   overloaded: ['The server is too busy for another track of this kind.', AGAIN_SOON],
   too_many_sessions: ['The server has no room for another session or listener.', 'Try it again later; close tabs you do not need.'],
   engine_unavailable: ['The audio engine is away.', 'Nothing is lost. Try it again when it is back.'],
+  router_unavailable: ['The session moves to another server.', AGAIN_SOON],
   internal: ['The server made a mistake.', 'Try it again; if it stays, tell its operator.'],
   no_answer: ['The server does not answer.', AGAIN_SOON],
   not_connected: ['There is no connection to the server right now.', 'It is being tried again; repeat this in a moment.'],

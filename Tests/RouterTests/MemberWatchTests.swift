@@ -1,11 +1,11 @@
 import RouterCore
 import Testing
 
-@Suite struct `The watch over an engine` {
-  private static let silence = EngineWatch.busySilenceMilliseconds
+@Suite struct `The watch over a member` {
+  private static let silence = MemberWatch.busySilenceMilliseconds
 
   @Test func `asks one that is silent though its packets are due, and soon`() {
-    var watch = EngineWatch(now: 0)
+    var watch = MemberWatch(now: 0)
     #expect(watch.step(now: Self.silence - 1, isBusy: true) == nil)
     #expect(watch.step(now: Self.silence, isBusy: true) == .ping)
     // One question at a time.
@@ -16,7 +16,7 @@ import Testing
   }
 
   @Test func `lets one that has nothing to send be silent between its heartbeats`() {
-    var watch = EngineWatch(now: 0)
+    var watch = MemberWatch(now: 0)
     #expect(watch.step(now: 2_000, isBusy: false) == nil)
     watch.heard(now: 2_000)
     #expect(watch.step(now: 4_499, isBusy: false) == nil)
@@ -24,24 +24,24 @@ import Testing
   }
 
   @Test func `gives one up of which NATS says that it is not there`() {
-    var watch = EngineWatch(now: 0)
+    var watch = MemberWatch(now: 0)
     #expect(watch.step(now: Self.silence, isBusy: true) == .ping)
     #expect(watch.isAbsent(now: Self.silence + 1) == .giveUp)
   }
 
   @Test func `gives one up that does not answer, after a second and not before`() {
-    var watch = EngineWatch(now: 0)
-    for question in 1...EngineWatch.maximumUnanswered {
+    var watch = MemberWatch(now: 0)
+    for question in 1...MemberWatch.maximumUnanswered {
       let now = question * Self.silence
       // Once it has not answered, it is asked though nothing is due.
       #expect(watch.step(now: now, isBusy: question == 1) == .ping)
-      let isLast = question == EngineWatch.maximumUnanswered
-      #expect(watch.didNotAnswer(now: now + EngineWatch.answerMilliseconds) == (isLast ? .giveUp : nil))
+      let isLast = question == MemberWatch.maximumUnanswered
+      #expect(watch.didNotAnswer(now: now + MemberWatch.answerMilliseconds) == (isLast ? .giveUp : nil))
     }
   }
 
   @Test func `forgives one that is heard in between`() {
-    var watch = EngineWatch(now: 0)
+    var watch = MemberWatch(now: 0)
     for question in 0..<100 {
       let now = question * 200
       #expect(watch.step(now: now + Self.silence, isBusy: true) == .ping)
@@ -51,8 +51,8 @@ import Testing
   }
 
   @Test func `is patient after the connection to NATS was lost`() {
-    var watch = EngineWatch(now: 0, isReconnecting: true)
-    let end = EngineWatch.reconnectionMilliseconds
+    var watch = MemberWatch(now: 0, isReconnecting: true)
+    let end = MemberWatch.reconnectionMilliseconds
     #expect(watch.step(now: 100, isBusy: true) == .ping)
     #expect(watch.isAbsent(now: end - 1) == nil)
     #expect(watch.step(now: end, isBusy: true) == .ping)

@@ -1,14 +1,14 @@
 import NATS
 import NIOCore
+import ServiceSupport
+import WireProtocol
 
-/// Where the Router's engines are.
+/// Where the Router's engines are, and other Routers.
 extension RouterApplication {
   /// The engine at the Unix socket, or those at NATS.
   ///
-  /// - Returns: what finds the engines at NATS; nil for the Unix socket.
-  func makeEngines(
-    _ plane: DataPlaneHandle, _ saved: SavedState
-  ) async throws -> LoopHandle<ClusterEngines>? {
+  /// - Returns: what meets engines and Routers at NATS; nil for the Unix socket.
+  func makeCluster(_ plane: DataPlaneHandle, _ saved: SavedState) async throws -> RouterCluster? {
     let (path, bufferByteCount) = (configuration.engineSocket, configuration.socketBufferBytes)
     let startedAt = saved.engineStartedAtMilliseconds
     guard let nats = try configuration.cluster.configuration(name: "antiphon-router") else {
@@ -22,22 +22,22 @@ extension RouterApplication {
       return nil
     }
     let client = try NATSClient(nats, eventLoop: plane.eventLoop, logger: logger)
-    let logger = logger
-    return try await plane { plane in
-      LoopHandle(ClusterEngines(plane: plane, client: client, logger: logger), on: plane.eventLoop)
-    }
+    return try await RouterCluster(plane: plane, client: client, logger: logger)
   }
 
   /// Begins to reach the engines.
-  func start(_ plane: DataPlaneHandle, _ engines: LoopHandle<ClusterEngines>?) {
+  ///
+  /// - Parameter port: at which this Router listens.
+  func start(_ plane: DataPlaneHandle, _ cluster: RouterCluster?, port: Int) {
+    let address =
+      configuration.clusterAddress ?? ListenAddress(host: configuration.listen.host, port: port)
+    if cluster != nil, ["0.0.0.0", "::"].contains(address.host) {
+      logger.warning(
+        "other Routers cannot reach this one at \(address): --cluster-address says where they can")
+    }
     plane.eventLoop.execute {
       plane.onLoop.start()
-      do {
-        try engines?.onLoop.start()
-      } catch {
-        // The subjects are our own: nothing in them depends on what anyone has set.
-        preconditionFailure("a NATS subject of ours is none: \(error)")
-      }
+      cluster?.start(address: address)
     }
   }
 }

@@ -1,15 +1,16 @@
-/// Decides whether an engine that has fallen silent is gone. A value without a clock: times are monotonic milliseconds.
+/// Decides whether a member at NATS, an engine or a Router, that has fallen silent is gone. A value without a clock: times
+/// are monotonic milliseconds.
 ///
-/// The NATS server knows at once of an engine whose process has died, and answers for it that nobody is there. One that
+/// The NATS server knows at once of a member whose process has died, and answers for it that nobody is there. One that
 /// is frozen, or cut off with its server, answers nothing.
-package struct EngineWatch: Sendable, Equatable {
+package struct MemberWatch: Sendable, Equatable {
   package enum Action: Sendable, Equatable {
     /// To be followed by `answered`, `isAbsent` or `didNotAnswer`.
     case ping
     case giveUp
   }
 
-  /// Silence after which an engine whose packets are due is asked: five packets.
+  /// Silence after which a member that sessions depend on is asked: five packets.
   package static let busySilenceMilliseconds = 100
   /// And one that has nothing to send but heartbeats.
   package static let quietSilenceMilliseconds = 2_500
@@ -18,7 +19,7 @@ package struct EngineWatch: Sendable, Equatable {
   /// Unanswered questions in a row. They are counted, and not the time: a Router that has been stopped itself has heard
   /// nobody.
   package static let maximumUnanswered = 9
-  /// After our own connection was lost, engines may take longer than we to be connected again.
+  /// After our own connection was lost, others may take longer than we to be connected again.
   package static let reconnectionMilliseconds = 3_000
 
   private var heardMilliseconds: Int
@@ -26,7 +27,7 @@ package struct EngineWatch: Sendable, Equatable {
   private var isAsking = false
   private var reconnectionEnds: Int
 
-  /// - Parameter isReconnecting: whether the engine may be on its way back to NATS.
+  /// - Parameter isReconnecting: whether the member may be on its way back to NATS.
   package init(now: Int, isReconnecting: Bool = false) {
     heardMilliseconds = now
     reconnectionEnds = isReconnecting ? now + Self.reconnectionMilliseconds : now
@@ -40,14 +41,14 @@ package struct EngineWatch: Sendable, Equatable {
 
   /// Lets time pass.
   ///
-  /// - Parameter isBusy: whether its packets are due.
+  /// - Parameter isBusy: whether sessions depend on it: an engine's packets are due, or a Router is home of some.
   package mutating func step(now: Int, isBusy: Bool) -> Action? {
     let silence = isBusy ? Self.busySilenceMilliseconds : Self.quietSilenceMilliseconds
     guard !isAsking, unanswered > 0 || now - heardMilliseconds >= silence else { return nil }
     return ask()
   }
 
-  /// Its connection has ended: it is asked without waiting.
+  /// A connection to it has failed: it is asked without waiting.
   package mutating func lost() -> Action? { isAsking ? nil : ask() }
 
   private mutating func ask() -> Action {

@@ -1,0 +1,105 @@
+import NATS
+import NIOCore
+import WireProtocol
+
+/// The homes as JetStream keeps them: a key for each session, and the ID of its home as the value.
+struct HomeBucket: Sendable {
+  /// What became of a claim.
+  enum Claim: Sendable {
+    case won(revision: UInt64)
+    /// Somebody was faster; nil where the key has nothing.
+    case found(owner: String?, revision: UInt64)
+    case failed(KeyValueError)
+  }
+
+  private static let name = "antiphon-homes"
+  /// How often a write whose outcome is not known is looked at.
+  private static let maximumReads = 3
+  /// JetStream's code for a bucket that is there with other settings: an operator's, who has chosen how many servers keep it.
+  private static let otherSettingsCode = 10_058
+
+  private let bucket: KeyValueBucket
+  private let router: String
+
+  init(client: NATSClient, router: String) {
+    self.router = router
+    do {
+      bucket = try KeyValueBucket(
+        Self.name, client: client, timeout: .seconds(RouterLimits.homeAnswerSeconds))
+    } catch {
+      preconditionFailure("a bucket's name of ours is none: \(error)")
+    }
+  }
+
+  /// Makes the bucket where it is not there.
+  func open() async throws(KeyValueError) {
+    do throws(KeyValueError) {
+      try await bucket.create()
+    } catch .rejected(code: Self.otherSettingsCode, _) {}
+  }
+
+  /// - Parameter onEvent: told on the loop: the session, its home and the revision; nil once all that was there is told.
+  func watch(
+    _ onEvent: @escaping @Sendable ((id: SessionID, owner: String?, revision: UInt64)?) -> Void
+  ) throws(KeyValueError) -> NATSSubscription {
+    try bucket.watch { event in
+      switch event {
+      case .current: onEvent(nil)
+      case .entry(let entry):
+        guard let id = Self.session(of: entry.key) else { return }
+        onEvent((id, entry.value.map { String(buffer: $0) }, entry.revision))
+      }
+    }
+  }
+
+  /// Makes this Router a session's home.
+  ///
+  /// - Parameter epoch: of the home that it replaces; nil for a session without one.
+  func claim(_ id: SessionID, replacing epoch: UInt64?) async -> Claim {
+    let (key, value) = (Self.key(of: id), ByteBuffer(string: router))
+    do throws(KeyValueError) {
+      if let epoch { return .won(revision: try await bucket.update(key, value, revision: epoch)) }
+      return .won(revision: try await bucket.create(key, value))
+    } catch {
+      guard error == .wrongRevision || error.isOutcomeUnknown else { return .failed(error) }
+      return await look(at: id)
+    }
+  }
+
+  /// Reads who a session's home is from the server that decides it.
+  func look(at id: SessionID) async -> Claim {
+    var failure = KeyValueError.noJetStream
+    for _ in 0..<Self.maximumReads {
+      do throws(KeyValueError) {
+        guard let entry = try await bucket.get(Self.key(of: id), from: .leader), let value = entry.value
+        else { return .found(owner: nil, revision: 0) }
+        let owner = String(buffer: value)
+        return owner == router
+          ? .won(revision: entry.revision) : .found(owner: owner, revision: entry.revision)
+      } catch { failure = error }
+    }
+    return .failed(failure)
+  }
+
+  /// The session is no longer this Router's. What fails is tried again by the caller.
+  func release(_ id: SessionID, epoch: UInt64) async throws(KeyValueError) {
+    try await bucket.delete(Self.key(of: id), revision: epoch)
+  }
+
+  // MARK: Keys
+
+  /// `:` and `.` mean something else in a key.
+  static func key(of id: SessionID) -> String {
+    id.description.reduce(into: "") { key, character in
+      switch character {
+      case ":": key += "=3A"
+      case ".": key += "=2E"
+      default: key.append(character)
+      }
+    }
+  }
+
+  static func session(of key: String) -> SessionID? {
+    try? SessionID(key.replacing("=3A", with: ":").replacing("=2E", with: "."))
+  }
+}

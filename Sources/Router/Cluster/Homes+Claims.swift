@@ -1,0 +1,178 @@
+import NATS
+import NIOCore
+import WireProtocol
+
+/// Claims, takeovers and releases.
+extension Homes {
+  // MARK: What the data plane asks
+
+  func epoch(of id: SessionID) -> UInt64? {
+    if case .importing = arrivals[id] { return nil }
+    return directory.ownEpoch(of: id)
+  }
+
+  func isHere(_ id: SessionID) -> Bool {
+    arrivals[id] == nil && !releasing.contains(id) && directory.ownEpoch(of: id) != nil
+  }
+
+  var ownCount: Int { directory.ownSessions.count }
+
+  func adopt(_ id: SessionID) {
+    guard isKnown, !isStopping, directory.home(of: id) == nil, !underway.contains(id), retryAt <= .now()
+    else { return }
+    claim(id, replacing: nil)
+  }
+
+  func verify(_ id: SessionID) {
+    guard directory.ownEpoch(of: id) != nil, underway.insert(id).inserted else { return }
+    let context = NIOLoopBound(self, eventLoop: eventLoop)
+    Task { [bucket, eventLoop] in
+      let claim = await bucket.look(at: id)
+      eventLoop.execute { context.value.verified(id, claim) }
+    }
+  }
+
+  private func verified(_ id: SessionID, _ claim: HomeBucket.Claim) {
+    underway.remove(id)
+    take(claim, id, replacing: directory.home(of: id))
+  }
+
+  // MARK: Claims
+
+  /// - Parameter home: a Router's that is gone; nil for a session without one.
+  func claim(_ id: SessionID, replacing home: HomeDirectory.Home?) {
+    guard underway.insert(id).inserted else { return }
+    let context = NIOLoopBound(self, eventLoop: eventLoop)
+    Task { [bucket, eventLoop] in
+      let claim = await bucket.claim(id, replacing: home?.epoch)
+      eventLoop.execute { context.value.claimed(id, replacing: home, claim) }
+    }
+  }
+
+  private func claimed(_ id: SessionID, replacing home: HomeDirectory.Home?, _ claim: HomeBucket.Claim) {
+    underway.remove(id)
+    take(claim, id, replacing: home)
+    takeOverNext()
+  }
+
+  private func take(_ claim: HomeBucket.Claim, _ id: SessionID, replacing home: HomeDirectory.Home?) {
+    let now = DataPlane.nowMilliseconds
+    switch claim {
+    case .won(let revision):
+      update(id) { $0.answered(id, owner: $0.router, revision: revision, now: now) }
+    case .found(nil, _):
+      if let home { update(id) { $0.isMissing(id, since: home, now: now) } }
+    case .found(let owner?, let revision):
+      update(id) { $0.answered(id, owner: owner, revision: revision, now: now) }
+    case .failed(let failure):
+      note(failure)
+      logger.warning(
+        "who runs the session cannot be decided: \(failure)", metadata: ["session": "\(id)"])
+      return changed(id, failure: Self.undecided(id, failure))
+    }
+    changed(id)
+  }
+
+  private static func undecided(_ id: SessionID, _ failure: KeyValueError) -> RequestError {
+    RequestError(
+      .routerUnavailable, "which Router runs the session \(id) cannot be decided now: \(failure)",
+      hint: "try again; GET /ready says what is wrong")
+  }
+
+  // MARK: Arrival
+
+  func arrive(_ id: SessionID, epoch: UInt64, isTakeover: Bool) {
+    if isTakeover { plane.statistics.takenOverSessions += 1 }
+    plane.logger.debug("the session is this Router's", metadata: ["session": "\(id)"])
+    arrivals[id] = .importing
+    load(id, epoch: epoch, isTakeover: isTakeover)
+  }
+
+  private func load(_ id: SessionID, epoch: UInt64, isTakeover: Bool) {
+    guard let archive = plane.archive else { return settle(id, epoch: epoch, isTakeover: isTakeover) }
+    let context = NIOLoopBound(self, eventLoop: eventLoop)
+    Task { [eventLoop] in
+      let result: Result<(SessionRecord, [StoredAnswer])?, any Error>
+      do {
+        result = .success(try await archive.importSession(id))
+      } catch { result = .failure(error) }
+      eventLoop.execute { context.value.imported(id, epoch: epoch, isTakeover: isTakeover, result) }
+    }
+  }
+
+  private func imported(
+    _ id: SessionID, epoch: UInt64, isTakeover: Bool,
+    _ result: Result<(SessionRecord, [StoredAnswer])?, any Error>
+  ) {
+    guard directory.ownEpoch(of: id) == epoch else { return }
+    switch result {
+    case .success(let kept):
+      if let kept { plane.restore(kept.0, answers: kept.1) }
+      settle(id, epoch: epoch, isTakeover: isTakeover)
+    case .failure(let error):
+      logger.error("what is kept of the session cannot be read: \(error)", metadata: ["session": "\(id)"])
+      eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(RouterLimits.homeRetryMilliseconds)) {
+        [weak self] in
+        guard let self, directory.ownEpoch(of: id) == epoch else { return }
+        load(id, epoch: epoch, isTakeover: isTakeover)
+      }
+    }
+  }
+
+  private func settle(_ id: SessionID, epoch: UInt64, isTakeover: Bool) {
+    arrivals[id] = .settling
+    plane.settle(id) { [weak self] in self?.settled(id, epoch: epoch) }
+    // Of one that was nobody's it is not waited for what engines say: it is hardly ever played.
+    if !isTakeover { settled(id, epoch: epoch) }
+  }
+
+  private func settled(_ id: SessionID, epoch: UInt64) {
+    guard directory.ownEpoch(of: id) == epoch, arrivals.removeValue(forKey: id) != nil else { return }
+    changed(id)
+  }
+
+  // MARK: Release
+
+  /// Gives up what is no longer used. Called once a second.
+  func releaseUnused() {
+    let now = NIODeadline.now()
+    for id in directory.ownSessions where !underway.contains(id) {
+      guard arrivals[id] == nil, plane.store.sessions[id] == nil else {
+        unusedSince[id] = nil
+        continue
+      }
+      let since = unusedSince[id] ?? now
+      unusedSince[id] = since
+      if now - since >= .seconds(RouterLimits.unusedHomeSeconds) { release(id) }
+    }
+  }
+
+  private func release(_ id: SessionID) {
+    guard let epoch = directory.ownEpoch(of: id), !isStopping, retryAt <= .now(),
+      underway.insert(id).inserted
+    else { return }
+    unusedSince[id] = nil
+    releasing.insert(id)
+    let context = NIOLoopBound(self, eventLoop: eventLoop)
+    Task { [bucket, eventLoop] in
+      let failure: KeyValueError?
+      do throws(KeyValueError) {
+        try await bucket.release(id, epoch: epoch)
+        failure = nil
+      } catch { failure = error }
+      eventLoop.execute { context.value.released(id, epoch: epoch, failure) }
+    }
+  }
+
+  private func released(_ id: SessionID, epoch: UInt64, _ failure: KeyValueError?) {
+    underway.remove(id)
+    releasing.remove(id)
+    guard let failure else {
+      let home = HomeDirectory.Home(router: directory.router, epoch: epoch)
+      return update(id) { $0.isMissing(id, since: home, now: DataPlane.nowMilliseconds) }
+    }
+    note(failure)
+    changed(id)
+    if failure == .wrongRevision || failure.isOutcomeUnknown { verify(id) }
+  }
+}

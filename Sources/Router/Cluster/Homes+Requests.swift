@@ -1,0 +1,145 @@
+import NIOCore
+import WireProtocol
+
+/// Where clients' requests go.
+extension Homes {
+  /// Where a session's requests go. Waits while that is being decided.
+  ///
+  /// - Parameter claims: whether a session without a home becomes this Router's.
+  /// - Returns: nil for a session without a home. Fails with a `RequestError` where it is not decided in time.
+  func destination(of id: SessionID, claims: Bool) -> EventLoopFuture<Destination?> {
+    let deadline = NIODeadline.now() + .milliseconds(RouterLimits.homeWaitMilliseconds)
+    let promise = eventLoop.makePromise(of: Destination?.self)
+    find(id, claims: claims, until: deadline, promise)
+    return promise.futureResult
+  }
+
+  /// Where they go after a Router could not be reached: to another one once it is gone.
+  func destination(
+    of id: SessionID, claims: Bool, after failed: RouterHeartbeat
+  ) -> EventLoopFuture<Destination?> {
+    guard isHome(failed, of: id) else { return destination(of: id, claims: claims) }
+    routers.suspect(failed.router)
+    let deadline = NIODeadline.now() + .milliseconds(RouterLimits.suspectWaitMilliseconds)
+    let promise = eventLoop.makePromise(of: Destination?.self)
+    waitForChange(of: id, until: deadline) { [self] failure in
+      if isHome(failed, of: id), routers.routers[failed.router] != nil {
+        return promise.fail(failure ?? Self.unreachable(id, failed))
+      }
+      destination(of: id, claims: claims).cascade(to: promise)
+    }
+    return promise.futureResult
+  }
+
+  private func isHome(_ router: RouterHeartbeat, of id: SessionID) -> Bool {
+    directory.home(of: id)?.router == router.router
+  }
+
+  private func find(
+    _ id: SessionID, claims: Bool, until deadline: NIODeadline, _ promise: EventLoopPromise<Destination?>
+  ) {
+    if isHere(id) { return promise.succeed(.here) }
+    let home = directory.home(of: id)
+    if let home, let router = routers.routers[home.router] { return promise.succeed(.router(router)) }
+    if home == nil, isKnown, !underway.contains(id) {
+      guard claims else { return promise.succeed(nil) }
+      guard !isStopping else { return promise.fail(Self.stopping) }
+      guard unusedSince.count < RouterLimits.maximumUnusedHomes else {
+        return promise.fail(
+          RequestError(
+            .overloaded, "\(unusedSince.count) sessions were asked for and are not used",
+            hint: "try again in \(RouterLimits.unusedHomeSeconds) s"))
+      }
+      claim(id, replacing: nil)
+    }
+    waitForChange(of: id, until: deadline) { [self] failure in
+      if let failure { return promise.fail(failure) }
+      guard deadline > .now() else { return promise.fail(Self.undecided(id, problem)) }
+      find(id, claims: claims, until: deadline, promise)
+    }
+  }
+
+  private static func undecided(_ id: SessionID, _ problem: String?) -> RequestError {
+    RequestError(
+      .routerUnavailable,
+      "no Router runs the session \(id) now: \(problem ?? "the one that did is gone, and no other has taken it over yet")",
+      hint: "try again; GET /ready says what is wrong")
+  }
+
+  private static func unreachable(_ id: SessionID, _ router: RouterHeartbeat) -> RequestError {
+    RequestError(
+      .routerUnavailable, "the Router that runs the session \(id) cannot be reached at \(router.address)",
+      hint: "try again; its operator sets --cluster-address")
+  }
+
+  // MARK: Waiting
+
+  /// - Parameter then: told once, at the next change of the session's home, why none could be decided, or at the deadline.
+  private func waitForChange(
+    of id: SessionID, until deadline: NIODeadline, _ then: @escaping (RequestError?) -> Void
+  ) {
+    lastWaiter += 1
+    let number = lastWaiter
+    let timer = eventLoop.assumeIsolated().scheduleTask(deadline: deadline) { [weak self] in
+      guard let self, waiters[id]?.removeValue(forKey: number) != nil else { return }
+      if waiters[id]?.isEmpty == true { waiters[id] = nil }
+      then(nil)
+    }
+    waiters[id, default: [:]][number] = { failure in
+      timer.cancel()
+      then(failure)
+    }
+  }
+
+  /// Wakes those who wait for a session.
+  func changed(_ id: SessionID, failure: RequestError? = nil) {
+    for wake in waiters.removeValue(forKey: id)?.values.map({ $0 }) ?? [] { wake(failure) }
+  }
+
+  // MARK: Forwarded connections
+
+  /// Counts one that is forwarded from an address.
+  ///
+  /// - Throws: where there are too many.
+  func enterForwarded(_ address: ClientID) throws(RequestError) {
+    let own = forwardedByAddress[address] ?? 0
+    guard forwardedCount < RouterLimits.maximumForwardedConnections,
+      own < RouterLimits.addressForwardedConnections
+    else {
+      throw RequestError(
+        .tooManySessions,
+        "\(own) connections of this client, and \(forwardedCount) in all, are forwarded to other Routers",
+        hint: "try again when others have left")
+    }
+    forwardedCount += 1
+    forwardedByAddress[address] = own + 1
+  }
+
+  func leaveForwarded(_ address: ClientID) {
+    forwardedCount -= 1
+    let left = (forwardedByAddress[address] ?? 1) - 1
+    forwardedByAddress[address] = left == 0 ? nil : left
+  }
+
+  /// Has somebody told when a session is no longer at the Router to which it is forwarded.
+  ///
+  /// - Returns: what ends it.
+  func follow(_ id: SessionID, at router: String, _ onMoved: @escaping () -> Void) -> () -> Void {
+    lastFollower += 1
+    let number = lastFollower
+    followers[id, default: [:]][number] = Follower(router: router, onMoved: onMoved)
+    return { [weak self] in
+      self?.followers[id]?[number] = nil
+      if self?.followers[id]?.isEmpty == true { self?.followers[id] = nil }
+    }
+  }
+
+  func tellFollowers(of id: SessionID) {
+    let router = directory.home(of: id)?.router
+    for (number, follower) in followers[id] ?? [:] where follower.router != router {
+      followers[id]?[number] = nil
+      follower.onMoved()
+    }
+    if followers[id]?.isEmpty == true { followers[id] = nil }
+  }
+}

@@ -1,0 +1,322 @@
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import ServiceSupport
+import WireProtocol
+
+/// Holds a connection's first request until the home of its session is known. Where that is another Router, the connection
+/// and one to that Router become one: bytes go both ways as they come, and no faster than they are taken.
+final class SessionForwarder: ConnectionForwarder, ChannelDuplexHandler, RemovableChannelHandler {
+  typealias InboundIn = HTTPServerRequestPart
+  typealias InboundOut = HTTPServerRequestPart
+  typealias OutboundIn = HTTPServerResponsePart
+  typealias OutboundOut = HTTPServerResponsePart
+
+  private enum State {
+    case new
+    /// It is being found out where the request goes.
+    case holding(ForwardedRequest)
+    /// This Router's, or answered.
+    case passing
+    case forwarded(ForwardedPeer)
+    case closed
+  }
+
+  /// How often another Router is tried.
+  private static let maximumAttempts = 3
+  private static let switchingProtocols = "HTTP/1.1 101"
+
+  var httpHandlers: [any RemovableChannelHandler] = []
+  private(set) var hasTaken = false
+  private let forwarding: SessionForwarding
+  private var homes: Homes { forwarding.homes.onLoop }
+  private var state = State.new
+  private var context: ChannelHandlerContext?
+  private var parts: [HTTPServerRequestPart] = []
+  private var isReadPending = false
+  private var attempts = 0
+  /// Whether another Router has forwarded it here.
+  private var isRelayed = false
+  /// Behind a WebSocket's head, until its home has taken it.
+  private var early = ByteBuffer()
+  private var answerBeginning = ""
+  /// Whether the client is heard: its home has made a WebSocket of it.
+  private var isOpen = false
+  /// Whether the home's answer is yet to say so.
+  private var expectsUpgrade = false
+  private var address: ClientID?
+  private var stopFollowing: () -> Void = {}
+
+  init(_ forwarding: SessionForwarding) {
+    self.forwarding = forwarding
+  }
+
+  func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+
+  func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
+
+  // MARK: The first request
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    switch state {
+    case .new: begin(context, unwrapInboundIn(data))
+    // Of a connection that is handed over nothing but the first request counts.
+    case .holding: if parts.count < 2 { parts.append(unwrapInboundIn(data)) }
+    case .passing: context.fireChannelRead(data)
+    case .forwarded(let peer): take(peer.unwrapInboundIn(data), for: peer)
+    case .closed: break
+    }
+  }
+
+  private func begin(_ context: ChannelHandlerContext, _ part: HTTPServerRequestPart) {
+    guard case .head(let head) = part, let request = ForwardedRequest(head) else {
+      return pass(context, [part])
+    }
+    isRelayed = forwarding.relay.client(of: head.headers) != nil
+    parts = [part]
+    state = .holding(request)
+    let mayClaim =
+      request.makesSession && !isRelayed
+      && forwarding.mayListen(head, to: request.session, from: context.channel.remoteAddress?.ipAddress)
+    find(homes.destination(of: request.session, claims: mayClaim), mayClaim: mayClaim)
+  }
+
+  private func pass(_ context: ChannelHandlerContext, _ parts: [HTTPServerRequestPart]) {
+    state = .passing
+    for part in parts { context.fireChannelRead(wrapInboundOut(part)) }
+    context.fireChannelReadComplete()
+    if isReadPending { context.read() }
+    context.pipeline.syncOperations.removeHandler(context: context, promise: nil)
+  }
+
+  private func find(_ destination: EventLoopFuture<Homes.Destination?>, mayClaim: Bool) {
+    destination.assumeIsolated().whenComplete { [self] result in
+      guard case .holding(let request) = state, let context else { return }
+      switch result {
+      case .success(nil), .success(.here): pass(context, parts)
+      // Nothing is forwarded twice: who forwarded it looks again.
+      case .success(.router) where isRelayed: refuse(RequestError.moved(request.session))
+      case .success(.router(let router)): connect(to: router, request, mayClaim: mayClaim)
+      case .failure(let error):
+        refuse((error as? RequestError) ?? RequestError(.internal, "an internal error; the log has the rest"))
+      }
+    }
+  }
+
+  // MARK: The connection to the home
+
+  private func connect(to router: RouterHeartbeat, _ request: ForwardedRequest, mayClaim: Bool) {
+    guard let context else { return }
+    attempts += 1
+    guard let place = ListenAddress(router.address) else { return retry(router, request, mayClaim: mayClaim) }
+    let peer = ForwardedPeer(self)
+    let held = NIOLoopBound(peer, eventLoop: context.eventLoop)
+    ClientBootstrap(group: context.eventLoop)
+      .connectTimeout(.milliseconds(RouterLimits.forwardConnectMilliseconds))
+      .channelOption(
+        .socketOption(.so_rcvbuf), value: SocketOptionValue(RouterLimits.forwardedKernelByteCount)
+      )
+      .channelOption(.tcpOption(.tcp_nodelay), value: 1)
+      .channelOption(.writeBufferWaterMark, value: Self.watermark)
+      .channelInitializer { channel in
+        channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(held.value) }
+      }
+      .connect(host: place.host, port: place.port)
+      .assumeIsolated()
+      .whenComplete { [self] result in
+        switch result {
+        case .success: connected(peer, router, request)
+        case .failure(let error):
+          forwarding.logger.debug("the Router at \(router.address) cannot be reached: \(error)")
+          retry(router, request, mayClaim: mayClaim)
+        }
+      }
+  }
+
+  private static let watermark = ChannelOptions.Types.WriteBufferWaterMark(
+    low: RouterLimits.forwardedLowWatermarkByteCount, high: RouterLimits.forwardedHighWatermarkByteCount)
+
+  private func retry(_ router: RouterHeartbeat, _ request: ForwardedRequest, mayClaim: Bool) {
+    guard case .holding = state else { return }
+    guard attempts < Self.maximumAttempts else {
+      return refuse(
+        RequestError(
+          .routerUnavailable, "the Router that runs the session \(request.session) cannot be reached",
+          hint: "try again"))
+    }
+    find(homes.destination(of: request.session, claims: mayClaim, after: router), mayClaim: mayClaim)
+  }
+
+  private func connected(_ peer: ForwardedPeer, _ router: RouterHeartbeat, _ request: ForwardedRequest) {
+    guard case .holding = state, let context else { return peer.close() }
+    let client = context.channel.remoteAddress?.ipAddress
+    let address = ClientID(subject: nil, address: client)
+    do {
+      try homes.enterForwarded(address)
+    } catch {
+      peer.close()
+      return refuse(error)
+    }
+    self.address = address
+    hasTaken = true
+    state = .forwarded(peer)
+    parts = []
+    stopFollowing = homes.follow(request.session, at: router.router) { [weak self] in self?.moved() }
+    try? context.channel.syncOptions?.setOption(.writeBufferWaterMark, value: Self.watermark)
+    context.channel.limitKernelUnsent()
+    context.channel.triggerUserOutboundEvent(ConnectionListens(), promise: nil)
+    expectsUpgrade = request.isWebSocket
+    for handler in httpHandlers {
+      context.pipeline.syncOperations.removeHandler(handler).assumeIsolated().whenFailure { _ in
+        self.close()
+      }
+    }
+    httpHandlers = []
+    peer.write(request.bytes(secret: router.relaySecret, client: client ?? "unknown"))
+    peer.flush()
+    readIfPending()
+  }
+
+  /// The session has another home. This one's last words may be on their way.
+  private func moved() {
+    guard let context else { return }
+    let wait = TimeAmount.milliseconds(RouterLimits.movedGraceMilliseconds)
+    context.eventLoop.assumeIsolated().scheduleTask(in: wait) { [weak self] in self?.close() }
+  }
+
+  private func refuse(_ requestError: RequestError) {
+    guard let context else { return }
+    state = .closed
+    let body = JSON.encode(requestError.report)
+    var head = HTTPResponseHead(
+      version: .http1_1, status: HTTPResponseStatus(statusCode: requestError.status),
+      headers: [
+        "Content-Type": "application/json", "Content-Length": "\(body.count)", "Connection": "close",
+        "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff",
+      ])
+    head.headers.add(name: "Retry-After", value: "\(RouterLimits.retryAfterSeconds)")
+    context.write(wrapOutboundOut(.head(head)), promise: nil)
+    context.write(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(bytes: body)))), promise: nil)
+    let channel = context.channel
+    context.writeAndFlush(wrapOutboundOut(.end(nil))).assumeIsolated().whenComplete { _ in
+      channel.close(promise: nil)
+    }
+  }
+
+  // MARK: Bytes
+
+  /// Whether the client takes more.
+  var canTake: Bool { context?.channel.isWritable ?? true }
+
+  /// The home has sent something.
+  func answered(_ bytes: ByteBuffer) {
+    guard case .forwarded(let peer) = state, let context else { return }
+    if expectsUpgrade { lookAtAnswer(bytes, peer) }
+    context.write(peer.wrapOutboundOut(bytes), promise: nil)
+  }
+
+  /// Only a WebSocket has anything to say behind its request: what others send could be another request, which nobody has
+  /// looked at.
+  private func lookAtAnswer(_ bytes: ByteBuffer, _ peer: ForwardedPeer) {
+    let wanted = Self.switchingProtocols
+    answerBeginning += String(decoding: bytes.readableBytesView.prefix(wanted.utf8.count), as: UTF8.self)
+    guard answerBeginning.utf8.count >= wanted.utf8.count else { return }
+    expectsUpgrade = false
+    guard answerBeginning.hasPrefix(wanted) else { return }
+    isOpen = true
+    if early.readableBytes > 0 {
+      peer.write(early)
+      peer.flush()
+      early = ByteBuffer()
+    }
+    readIfPending()
+  }
+
+  func flush() { context?.flush() }
+
+  private func take(_ bytes: ByteBuffer, for peer: ForwardedPeer) {
+    if isOpen { return peer.write(bytes) }
+    var bytes = bytes
+    early.writeBuffer(&bytes)
+    if early.readableBytes > RouterLimits.forwardedEarlyByteCount { close() }
+  }
+
+  func read(context: ChannelHandlerContext) {
+    switch state {
+    case .new, .passing: context.read()
+    case .forwarded(let peer) where isOpen && peer.isWritable: context.read()
+    case .forwarded, .holding: isReadPending = true
+    case .closed: break
+    }
+  }
+
+  /// The home takes more.
+  func readIfPending() {
+    guard isReadPending, isOpen, case .forwarded(let peer) = state, peer.isWritable else { return }
+    isReadPending = false
+    context?.read()
+  }
+
+  func channelReadComplete(context: ChannelHandlerContext) {
+    switch state {
+    case .forwarded(let peer): peer.flush()
+    case .holding, .closed: break
+    case .new, .passing: context.fireChannelReadComplete()
+    }
+  }
+
+  func channelWritabilityChanged(context: ChannelHandlerContext) {
+    if case .forwarded(let peer) = state { peer.readIfPending() }
+    context.fireChannelWritabilityChanged()
+  }
+
+  // MARK: The end
+
+  /// The home has closed: what it has sent is the client's still.
+  func peerClosed() {
+    guard case .forwarded(let peer) = state, let context else { return }
+    state = .closed
+    leave()
+    let channel = context.channel
+    let wait = TimeAmount.seconds(RouterLimits.closeGraceSeconds)
+    let timer = context.eventLoop.assumeIsolated().scheduleTask(in: wait) { channel.close(promise: nil) }
+    context.writeAndFlush(peer.wrapOutboundOut(ByteBuffer())).assumeIsolated().whenComplete { _ in
+      timer.cancel()
+      channel.close(promise: nil)
+    }
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    close()
+    context.fireChannelInactive()
+  }
+
+  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    switch (state, event) {
+    // A client that sends no more has gone, and so has one whose Router stops.
+    case (.forwarded, ChannelEvent.inputClosed), (.forwarded, is ChannelShouldQuiesceEvent): close()
+    default: context.fireUserInboundEventTriggered(event)
+    }
+  }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    guard case .forwarded = state else { return context.fireErrorCaught(error) }
+    close()
+  }
+
+  private func close() {
+    if case .forwarded(let peer) = state {
+      state = .closed
+      leave()
+      peer.close()
+    }
+    state = .closed
+    context?.close(promise: nil)
+  }
+
+  private func leave() {
+    stopFollowing()
+    if let address { homes.leaveForwarded(address) }
+    address = nil
+  }
+}
