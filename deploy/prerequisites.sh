@@ -68,6 +68,20 @@ require_packages() {
   fi
 }
 
+# Puts the files of packages that would start a service if they were installed into the folder $1.
+unpack_packages() {
+  local tools=$1 package
+  shift
+  command -v dpkg-deb > /dev/null || return 0
+  mkdir -p "$tools"
+  for package in "$@"; do
+    [[ -e $tools/$package.deb ]] && continue
+    (cd -- "$tools" && apt-get -q download "$package" < /dev/null >&2 && mv -- "$package"_*.deb "$package.deb") \
+      || fail "the Debian package $package could not be fetched; perhaps 'apt-get update' helps. See above."
+    dpkg-deb -x "$tools/$package.deb" "$tools"
+  done
+}
+
 # Installs the newest yt-dlp, or upgrades to it. Not pinned: sites change, and an old one soon finds nothing.
 install_yt_dlp() {
   if ! "$yt_dlp_environment/bin/python" -c 'import pip' 2> /dev/null; then

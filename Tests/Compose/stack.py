@@ -14,6 +14,8 @@ from processes import ROOT
 PATIENCE_SECONDS = 90.0
 #: What engine and Router are restarted, killed and looked into as.
 OURS = ("engine", "router")
+#: The profile of that name, what others need first.
+CLUSTER = ("nats-1", "nats-2", "nats-3", "engine-1", "engine-2", "router-1", "router-2", "balancer")
 
 
 def run(*command: str, check: bool = True) -> subprocess.CompletedProcess:
@@ -54,8 +56,15 @@ class Stack:
             if service in OURS:
                 self.wait_healthy(service)
 
+    def up_cluster(self) -> None:
+        """Several Routers and engines at the port of the one Router, which goes."""
+        self.compose("stop", *OURS)
+        self.compose("--profile", "cluster", "up", "-d", "--no-build", "balancer")
+        for service in CLUSTER:
+            self.wait_healthy(service)
+
     def container(self, service: str) -> str:
-        return self.compose("ps", "-q", service).stdout.strip()
+        return self.compose("--profile", "cluster", "ps", "-q", service).stdout.strip()
 
     def inspect(self, service: str) -> dict[str, Any]:
         return json.loads(run("docker", "inspect", self.container(service)).stdout)[0]

@@ -15,7 +15,7 @@ from opus import FRAME, decode
 from processes import ROOT
 from signals import AMPLITUDE
 
-from stack import OURS, PATIENCE_SECONDS, Stack, run
+from stack import CLUSTER, OURS, PATIENCE_SECONDS, Stack, run
 
 LOW = tone_clip(440, 300, MP3_CBR)
 HIGH = tone_clip(880, 300, OGG_OPUS)
@@ -287,6 +287,26 @@ def test_the_bot_starts_as_it_is_packed(stack):
         *("--entrypoint", "/opt/antiphon-bot/bin/python", "bot", "-c", program),
     )
     assert "antiphon_bot" in done.stdout, done
+
+
+async def test_the_cluster_plays_through_its_balancer_and_outlives_one_of_each(stack, media):
+    stack.up(ANTIPHON_MEDIA=media.root)
+    stack.up_cluster()
+    for service in CLUSTER:
+        found = stack.inspect(service)
+        host = found["HostConfig"]
+        assert host["ReadonlyRootfs"] and host["CapDrop"] == ["ALL"] and host["Memory"] > 0, service
+        assert found["Config"]["User"] == "10001:10001", service
+        assert bool(found["HostConfig"]["PortBindings"]) == (service == "balancer"), service
+    # An address that is only there for its health check.
+    assert '"status":"ok"' in stack.execute("nats-1", "/opt/antiphon/is-ready", "8222", "/healthz").stdout
+    await asyncio.gather(start(stack, "low"), start(stack, "other"))
+    await asyncio.gather(hears(stack, "low", 440, 880), hears(stack, "other", 440, 880))
+    for service in ("nats-2", "engine-1", "router-1"):
+        started = stack.crash(service)
+        await asyncio.gather(hears(stack, "low", 440, 880), hears(stack, "other", 440, 880))
+        stack.wait_healthy(service, since=started)
+    stack.compose("--profile", "cluster", "rm", "-sf", *CLUSTER)
 
 
 async def test_sigterm_ends_both_at_once_and_clean(stack, media):

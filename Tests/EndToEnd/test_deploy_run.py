@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import signal
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -166,4 +167,84 @@ async def test_a_wrong_option_is_named(arguments):
 async def test_help():
     async with deploy_run("--help") as run:
         assert await run.wait() == 0
-        assert "--media DIR" in run.output and "--port N" in run.output, run.output
+        for option in ("--media DIR", "--port N", "--nats "):
+            assert option in run.output, run.output
+
+
+# MARK: Two of each at a nats-server
+
+
+@asynccontextmanager
+async def two_of_each(folder: Path):
+    """Its addresses are the two Routers'; with how it was told to run."""
+    first, engine, nats = free_ports(2), free_ports(2), free_port()
+    arguments = ("--nats", "--port", str(first), "--engine-port", str(engine), "--nats-port", str(nats))
+    folders = {"XDG_DATA_HOME": str(folder / "data"), "XDG_STATE_HOME": str(folder / "state")}
+    async with deploy_run(*arguments, **folders) as run:
+        urls = [f"http://127.0.0.1:{first + number}" for number in range(2)]
+        await run.wait_for(f"Antiphon plays at {urls[0]}/ and {urls[1]}/", seconds=90)
+        yield run, urls, arguments
+
+
+def free_ports(count: int) -> int:
+    """The first of so many that follow each other."""
+    while True:
+        ports = [free_port() for _ in range(count)]
+        if ports == list(range(ports[0], ports[0] + count)):
+            return ports[0]
+
+
+def processes_of(run: Run, program: str) -> list[int]:
+    """Its own, without their decoder processes."""
+    return sorted(pid for pid, command in run.processes().items() if re.match(rf"\S*/{program} -", command))
+
+
+@pytest.mark.parametrize("how", ["ctrl-c", "sigterm"])
+async def test_with_nats_two_of_each_run_and_stop_clean(tmp_path, how):
+    async with two_of_each(tmp_path) as (run, urls, arguments):
+        for url in urls:
+            assert (await request("GET", url + "/ready")).body["ready"] is True
+            metrics = (await request("GET", url + "/metrics")).body
+            assert "antiphon_router_engines_connected 2\n" in metrics, metrics
+        samples = (await request("GET", urls[0] + "/api/v1/media?path=samples")).body["entries"]
+        async with listen(urls[0], "newcomer") as listener:
+            await listener.play(samples[0]["url"])
+            await listener.wait_packets(10)
+        # Whoever runs the one-machine path finds its own queues as they were.
+        assert os.listdir(tmp_path / "state") == [f"antiphon-nats-{arguments[2]}"]
+
+        async with deploy_run(*arguments) as second:
+            assert await second.wait() == 1
+            assert f"port {arguments[2]} is taken" in second.output, second.output
+
+        if how == "ctrl-c":
+            os.killpg(run.process.pid, signal.SIGINT)
+        else:
+            run.process.terminate()
+        status = await run.wait()
+        assert status == (130 if how == "ctrl-c" else 143), f"status {status}:\n{run.output}"
+        assert not run.processes(), f"left behind: {run.processes()}\n{run.output}"
+        for name in ("nats", "engine-1", "engine-2", "router-1", "router-2"):
+            assert f"\n{name} | " in "\n" + run.output, f"no line of {name}:\n{run.output}"
+
+
+async def test_with_nats_one_that_is_killed_stops_nobody_else(tmp_path):
+    async with two_of_each(tmp_path) as (run, urls, _):
+        engine, routers = processes_of(run, "AudioEngine")[0], processes_of(run, "Router")
+        assert len(routers) == 2, run.processes()
+        # At the same moment: neither is overlooked.
+        os.kill(engine, signal.SIGKILL)
+        os.kill(routers[0], signal.SIGKILL)
+        await run.wait_for("the engine-1 ended by itself (status 137); the others play on")
+        await run.wait_for("the router-1 ended by itself (status 137); the others play on")
+        assert (await request("GET", urls[1] + "/health")).status == 200
+        os.kill(routers[1], signal.SIGKILL)
+        assert await run.wait() == 1
+        assert "no Router is left" in run.output, run.output
+        assert not run.processes(), f"left behind: {run.processes()}"
+
+
+async def test_ports_that_are_the_same_are_named():
+    async with deploy_run("--nats", "--port", "20500", "--engine-port", "20501") as run:
+        assert await run.wait() == 1
+        assert "--engine-port and --port are both 20501" in run.output, run.output

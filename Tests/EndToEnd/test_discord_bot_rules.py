@@ -251,6 +251,8 @@ def test_settings(tmp_path):
     settings = parse(["--discord-token-file", str(file), "--antiphon-url", "http://b"], environment)
     assert settings.discord_token == "from-file" and settings.antiphon_url == "http://b"
     assert settings.leave_after_seconds == 5
+    settings = parse(["--antiphon-url", "http://a/, https://b:8080"], environment)
+    assert settings.antiphon_url == "http://a,https://b:8080"
 
 
 async def test_the_routers_token_is_read_anew(tmp_path):
@@ -269,6 +271,7 @@ async def test_the_routers_token_is_read_anew(tmp_path):
         pytest.param(["--discord-token-file", "/nowhere"], {}, "/nowhere cannot be read", id="no such file"),
         pytest.param(["--discord-token-file", "/dev/null"], {}, "one line", id="an empty file"),
         pytest.param(["--antiphon-url", "127.0.0.1"], {"DISCORD_TOKEN": "x"}, "no address of a Router", id="no URL"),
+        pytest.param(["--antiphon-url", "http://a,"], {"DISCORD_TOKEN": "x"}, "'' is no address", id="a URL too few"),
         pytest.param(["--leave-after", "soon"], {"DISCORD_TOKEN": "x"}, "'soon' is no number", id="no number"),
         pytest.param(["--leave-after", "nan"], {"DISCORD_TOKEN": "x"}, "'nan' is no number", id="not a number"),
         pytest.param(["--log-level", "loud"], {"DISCORD_TOKEN": "x"}, "none of debug, info", id="no log level"),

@@ -133,6 +133,42 @@ async def test_a_long_absence_is_asked_about_less_often(antiphon, browser):
         assert min(waits[-10:]) >= 3_000 and max(waits) <= 5_000, waits[-10:]
 
 
+async def test_a_session_that_has_moved_is_followed_at_once(antiphon, browser):
+    """Close code 1012: another Router has it. Others wait a little, and so does one that is sent on again at once."""
+    async with tab_in(browser, antiphon.router.url + "/") as tab:
+        waits = await tab.page.evaluate(
+            """async () => {
+              const { Connection } = await import('./session/connection.js');
+              const [setTimer, now, Socket] = [self.setTimeout, performance.now, self.WebSocket];
+              let [nowMs, socket, waits] = [0, null, []];
+              performance.now = () => nowMs;
+              self.setTimeout = (run, ms) => {
+                waits.push(ms);
+                return setTimer(run, ms === 5000 ? ms : 0);
+              };
+              self.WebSocket = class { static OPEN = 1; constructor() { socket = this; } send() {} close() {} };
+              new Connection(() => Promise.resolve('ws://x/'), 'x', { onLink() {} });
+              const found = [];
+              for (const [code, lastedMs] of [[1012, 60_000], [1012, 50], [1006, 60_000]]) {
+                while (!socket) await new Promise((resolve) => setTimer(resolve, 5));
+                const closing = socket;
+                closing.onopen();
+                nowMs += lastedMs;
+                socket = null;
+                waits = [];
+                closing.onclose({ code });
+                found.push(waits[0]);
+              }
+              performance.now = now;
+              self.setTimeout = setTimer;
+              self.WebSocket = Socket;
+              return found;
+            }"""
+        )
+        moved, bounced, lost = waits
+        assert moved == 0 and 60 <= bounced <= 100 and 60 <= lost <= 100, waits
+
+
 async def test_an_address_that_does_not_come_is_asked_for_again(antiphon, browser):
     """As a ticket of a server that accepts and says nothing; one that comes too late is used no more."""
     async with tab_in(browser, antiphon.router.url + "/") as tab:

@@ -9,7 +9,7 @@ import pytest
 
 import sandbox
 from machine import SOURCE, Machine, NoMachineError
-from processes import ROOT
+from processes import BINARIES, ROOT
 from services import BOT, SERVICES, UNITS, run
 
 #: systemd's measure of what a unit may do: 0 is nothing, 10 everything.
@@ -39,6 +39,39 @@ def test_the_measure_sees_what_is_taken_away(tmp_path):
     weak.write_text("\n".join(kept))
     table = run("systemd-analyze", "security", "--offline=true", "--no-pager", weak)
     assert float(re.search(r"exposure level for weak.service: ([\d.]+)", table)[1]) > EXPOSURE_LIMIT, table
+
+
+@needs_analyze
+@pytest.mark.parametrize("unit", SERVICES)
+def test_the_drop_ins_for_a_cluster_are_understood(unit, tmp_path):
+    """Beside the unit, as an operator copies them: systemd names what it does not know."""
+    shutil.copytree("/lib/systemd/system", tmp_path / "lib/systemd/system", symlinks=True)
+    units = tmp_path / "etc/systemd/system"
+    (units / f"{unit}.d").mkdir(parents=True)
+    for name in (*SERVICES, "antiphon.target"):
+        shutil.copy(UNITS / name, units)
+        for program in re.findall(r"^ExecStart=(\S+)", (units / name).read_text(), re.MULTILINE):
+            (tmp_path / program[1:]).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / program[1:]).touch(0o755)
+    drop_in = UNITS / "cluster" / unit.replace(".service", ".conf")
+    verify = ("systemd-analyze", "verify", f"--root={tmp_path}", "--man=no", unit)
+    shutil.copy(drop_in, units / f"{unit}.d/cluster.conf")
+    said = run(*verify)
+    assert "antiphon" not in said, said
+    (units / f"{unit}.d/cluster.conf").write_text(drop_in.read_text() + "Nonsense=yes\n")
+    assert "cluster.conf" in run(*verify), "the drop-in is not read"
+
+
+@pytest.mark.parametrize("program", ["AudioEngine", "Router"])
+def test_the_drop_ins_set_what_the_program_knows(program):
+    """And each credential is one that is loaded."""
+    drop_in = UNITS / f"cluster/antiphon-{ {'AudioEngine': 'engine', 'Router': 'router'}[program] }.conf"
+    loaded = (UNITS / drop_in.with_suffix(".service").name).read_text() + drop_in.read_text()
+    known = run(BINARIES / program, "run", "--help")
+    for variable, value in re.findall(r"Environment=ANTIPHON_[A-Z]+?_([A-Z_]+)=(.*)", drop_in.read_text()):
+        assert f"--{variable.lower().replace('_', '-')} " in known, variable
+        if value.startswith("%d/"):
+            assert f"LoadCredential={value[3:]}\n" in loaded, value
 
 
 # MARK: With a real systemd

@@ -141,8 +141,11 @@ export interface Session {
 
 /** One session of a Router, over a connection that comes back by itself. */
 export class Session extends EventEmitter {
-  constructor(url: string | URL, sessionID: string, options?: SessionOptions);
+  /** `url`: the Router's, or an array of several Routers', or those in one text with commas between them. */
+  constructor(url: string | URL | readonly (string | URL)[], sessionID: string, options?: SessionOptions);
   readonly sessionID: string;
+  /** Of the Router that the session is connected to, or tried last. */
+  readonly url: string;
   readonly state: SessionState;
   readonly isClosed: boolean;
   start(): Promise<void>;

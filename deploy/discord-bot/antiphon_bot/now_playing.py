@@ -8,7 +8,7 @@ import logging
 
 import aiohttp
 import discord
-from antiphon_client import SessionState, Track
+from antiphon_client import Session, SessionState, Track
 
 from .settings import Settings
 from .text import TITLE_CHARACTERS, one_line, progress_bar, safe, title_of
@@ -38,7 +38,7 @@ def embed_of(state: SessionState, track: Track) -> discord.Embed:
 
 
 async def with_cover(
-    embed: discord.Embed, artwork: str | None, settings: Settings, http: aiohttp.ClientSession
+    embed: discord.Embed, artwork: str | None, session: Session, settings: Settings, http: aiohttp.ClientSession
 ) -> list[discord.File]:
     """Sets the embed's picture, and gives the file to be sent along where Discord cannot fetch it itself."""
     if artwork is None:
@@ -47,7 +47,7 @@ async def with_cover(
         embed.set_thumbnail(url=artwork)
         return []
     try:
-        file = await _fetch(settings, artwork, http)
+        file = await _fetch(session.url + artwork, settings, http)
     except (aiohttp.ClientError, asyncio.TimeoutError, ValueError) as error:
         _log.info("no cover: %r", error)
         return []
@@ -70,12 +70,12 @@ def _notes(state: SessionState, track: Track) -> list[str]:
     return notes
 
 
-async def _fetch(settings: Settings, path: str, http: aiohttp.ClientSession) -> discord.File:
+async def _fetch(url: str, settings: Settings, http: aiohttp.ClientSession) -> discord.File:
     token = settings.antiphon_token
     token = await token() if callable(token) else token
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     timeout = aiohttp.ClientTimeout(total=ARTWORK_SECONDS)
-    async with http.get(settings.antiphon_url + path, headers=headers, timeout=timeout) as answer:
+    async with http.get(url, headers=headers, timeout=timeout) as answer:
         answer.raise_for_status()
         suffix = _SUFFIXES.get(answer.content_type)
         if suffix is None or (answer.content_length or 0) > MAX_ARTWORK_BYTES:

@@ -21,6 +21,7 @@ _LEVELS = ("debug", "info", "warning", "error")
 @dataclass(frozen=True)
 class Settings:
     discord_token: str
+    #: Of one Router, or with commas between them of several.
     antiphon_url: str
     #: A token for the Router, or what reads one; None where it asks for none.
     antiphon_token: str | Callable[[], Awaitable[str]] | None
@@ -70,7 +71,7 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
         parser.add_argument(option, default=value, metavar=metavar, help=f"{text} ({variable}{shown})")
 
     add("--discord-token-file", "DISCORD_TOKEN_FILE", "", "FILE", "file with the bot's Discord token")
-    add("--antiphon-url", "ANTIPHON_URL", "http://127.0.0.1:8080", "URL", "the Router's address")
+    add("--antiphon-url", "ANTIPHON_URL", "http://127.0.0.1:8080", "URL", "the Router's address, or several with commas")
     add(
         "--antiphon-token-file",
         "ANTIPHON_TOKEN_FILE",
@@ -125,9 +126,11 @@ def _first_line(file: str, option: str) -> str:
 
 
 def _url(text: str) -> str:
-    if not text.startswith(("http://", "https://")):
-        raise ValueError(f"--antiphon-url: '{text}' is no address of a Router; one is http://127.0.0.1:8080")
-    return text.rstrip("/")
+    addresses = [address.strip() for address in text.split(",")]
+    for address in addresses:
+        if not address.startswith(("http://", "https://")):
+            raise ValueError(f"--antiphon-url: '{address}' is no address of a Router; one is http://127.0.0.1:8080")
+    return ",".join(address.rstrip("/") for address in addresses)
 
 
 def _seconds(text: str) -> float:

@@ -37,9 +37,13 @@ const CODES = { 400: 'invalid_command', 401: 'unauthorized', 403: 'forbidden', 4
 /** The Router's close code for a token that has expired. */
 const EXPIRED = 4401;
 
+/** The Router's close code for a session that another Router has taken over. */
+const MOVED = 1012;
+
 /**
  * Opens the session's WebSocket. `handlers`: `onText(string)`, `onPacket(Buffer)`, and `onEnd(AntiphonError)`, once;
- * its `isPermanent` says whether the next attempt will be refused, too. Gives `{ send(text), close() }`.
+ * its `isPermanent` says whether the next attempt will be refused, too, and its `isMoved` that another Router serves the
+ * session. Gives `{ send(text), close() }`.
  */
 export function connect(base, sessionID, token, { onText, onPacket, onEnd }) {
   const socket = new WebSocket(address(base, sessionID), PROTOCOL, {
@@ -101,6 +105,10 @@ function address(base, sessionID) {
 
 function reasonOf(base, code, error) {
   if (code === EXPIRED) return new AntiphonError('unauthorized', 'the token has expired', 'a new one is asked for');
+  if (code === MOVED) {
+    const message = `${base} does not serve the session any more: another Router does`;
+    return Object.assign(new AntiphonError('connection_lost', message), { isMoved: true });
+  }
   const what = error ? `cannot be reached: ${error.message}` : `has closed the connection (${code})`;
   return new AntiphonError('connection_lost', `${base} ${what}`, error ? 'is the Router running there?' : null);
 }

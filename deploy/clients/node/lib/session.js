@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 
+import { Addresses } from './addresses.js';
 import { Commands } from './commands.js';
 import { connect } from './connection.js';
 import { AntiphonError } from './error.js';
@@ -43,7 +44,7 @@ export class Session extends Commands {
   /** What the session is doing. */
   state = new SessionState();
 
-  #url;
+  #addresses;
   #token;
   #patienceMs;
   #outstanding;
@@ -57,12 +58,13 @@ export class Session extends Commands {
   #retryTimer = null;
 
   /**
-   * `url` is the Router's, `http(s)://host:port`. `token` is one, or a function that gives one or the promise of one: it
-   * is asked again before each connection, so also when the Router says that one has expired.
+   * `url` is the Router's, `http(s)://host:port`. Where any of several Routers serves it: an array of theirs, or one text
+   * with commas between them. When one is lost the next is tried at once. `token` is one, or a function that gives one or
+   * the promise of one: it is asked again before each connection, so also when the Router says that one has expired.
    */
   constructor(url, sessionID, { token = null, patienceMs = PATIENCE_MS } = {}) {
     super();
-    this.#url = String(url);
+    this.#addresses = new Addresses(url);
     this.sessionID = sessionID;
     this.#token = token;
     this.#patienceMs = patienceMs;
@@ -71,6 +73,11 @@ export class Session extends Commands {
 
   get isClosed() {
     return this.#isClosed;
+  }
+
+  /** Of the Router that the session is connected to, or tried last. */
+  get url() {
+    return this.#addresses.current;
   }
 
   /**
@@ -194,7 +201,7 @@ export class Session extends Commands {
     }
     if (this.#isClosed) return;
     try {
-      this.#connection = connect(this.#url, this.sessionID, token, {
+      this.#connection = connect(this.url, this.sessionID, token, {
         onText: (text) => this.#takeText(text),
         onPacket: (packet) => this.#takePacket(packet),
         onEnd: (error) => this.#lost(error, begunAt),
@@ -247,15 +254,25 @@ export class Session extends Commands {
     this.state.connected = false;
     this.state.error = error;
     this.#outstanding.connectionLost();
-    if (performance.now() - begunAt > LAST_RETRY_MS) this.#retryMs = FIRST_RETRY_MS;
-    const waitMs = error.isPermanent ? REFUSED_RETRY_MS : this.#retryMs * (0.5 + Math.random() / 2);
-    this.#retryMs = Math.min(2 * this.#retryMs, LAST_RETRY_MS);
-    this.#retryTimer = setTimeout(() => this.#connect(), waitMs);
+    this.#retryTimer = setTimeout(() => this.#connect(), this.#waitMs(error, performance.now() - begunAt));
     if (isNews) this.emit('connection', { connected: false, error });
   }
 
+  /** How long to wait before the next attempt: to the next address none, and after all of them longer each time. */
+  #waitMs(error, lastedMs) {
+    if (lastedMs > LAST_RETRY_MS) {
+      this.#retryMs = FIRST_RETRY_MS;
+      this.#addresses.beginRound();
+    }
+    if (this.#addresses.advance() || (error.isMoved && lastedMs > FIRST_RETRY_MS)) return 0;
+    const waitMs = error.isPermanent ? REFUSED_RETRY_MS : this.#retryMs * (0.5 + Math.random() / 2);
+    this.#retryMs = Math.min(2 * this.#retryMs, LAST_RETRY_MS);
+    this.#addresses.beginRound();
+    return waitMs;
+  }
+
   #unanswered() {
-    const message = `${this.#url} has not answered in ${this.#patienceMs / 1000} s`;
+    const message = `${this.#addresses} has not answered in ${this.#patienceMs / 1000} s`;
     return new AntiphonError('connection_lost', message, 'is the Router running there?');
   }
 }

@@ -10,6 +10,7 @@ from contextlib import suppress
 
 import aiohttp
 
+from .addresses import Addresses
 from .connection import ConnectionRefused, open_connection
 from .errors import AntiphonError
 from .outstanding import COMMAND_LIMIT
@@ -35,13 +36,20 @@ OUTBOX_LIMIT = 2 * COMMAND_LIMIT
 #: The Router's close code for a token that has expired.
 _EXPIRED = 4401
 
+#: The Router's close code for a session that another Router has taken over.
+_MOVED = aiohttp.WSCloseCode.SERVICE_RESTART
+
+
+class _Moved(AntiphonError):
+    """The session is at another Router: whoever is asked next knows where."""
+
 
 class Link:
     """Tells of each message as it comes, with the outbox of its connection, and of each end of a connection."""
 
     def __init__(
         self,
-        url: str,
+        addresses: Addresses,
         session_id: str,
         token: Token | None,
         *,
@@ -49,7 +57,7 @@ class Link:
         on_packet: Callable[[bytes], None],
         on_lost: Callable[[AntiphonError], None],
     ) -> None:
-        self._url = url
+        self._addresses = addresses
         self._session_id = session_id
         self._token = token
         self._on_text = on_text
@@ -57,36 +65,42 @@ class Link:
         self._on_lost = on_lost
 
     async def run(self, http: aiohttp.ClientSession) -> None:
-        """Connects again and again, until it is cancelled."""
+        """Connects again and again, until it is cancelled: to the next address at once, and after all of them waits."""
         clock = asyncio.get_running_loop().time
         retry = FIRST_RETRY_SECONDS
         while True:
             begun = clock()
             error = await self._connection(http)
             self._on_lost(error)
-            if clock() - begun > LAST_RETRY_SECONDS:
+            lasted = clock() - begun
+            if lasted > LAST_RETRY_SECONDS:
                 retry = FIRST_RETRY_SECONDS
+                self._addresses.begin_round()
+            if self._addresses.advance() or (isinstance(error, _Moved) and lasted > FIRST_RETRY_SECONDS):
+                continue
             is_permanent = isinstance(error, ConnectionRefused) and error.is_permanent
             await asyncio.sleep(REFUSED_RETRY_SECONDS if is_permanent else retry * random.uniform(0.5, 1))
             retry = min(2 * retry, LAST_RETRY_SECONDS)
+            self._addresses.begin_round()
 
     async def _connection(self, http: aiohttp.ClientSession) -> AntiphonError:
         """One connection, from the asking for a token to its end; why it has ended, or could not be had."""
+        url = self._addresses.current
         try:
             token = await self._current_token()
-            async with await open_connection(http, self._url, self._session_id, token) as socket:
+            async with await open_connection(http, url, self._session_id, token) as socket:
                 await self._read(socket)
             if socket.close_code == _EXPIRED:
                 return AntiphonError("unauthorized", "the token has expired", "a new one is asked for")
-            return AntiphonError("connection_lost", f"{self._url} has closed the connection ({socket.close_code})")
+            if socket.close_code == _MOVED:
+                return _Moved("connection_lost", f"{url} does not serve the session any more: another Router does")
+            return AntiphonError("connection_lost", f"{url} has closed the connection ({socket.close_code})")
         except AntiphonError as error:
             return error
         except asyncio.TimeoutError:
-            return AntiphonError("connection_lost", f"{self._url} does not answer")
+            return AntiphonError("connection_lost", f"{url} does not answer")
         except (OSError, aiohttp.ClientError) as error:
-            return AntiphonError(
-                "connection_lost", f"{self._url} cannot be reached: {error}", "is the Router running there?"
-            )
+            return AntiphonError("connection_lost", f"{url} cannot be reached: {error}", "is the Router running there?")
         except Exception as error:
             _log.exception("session %s: the connection failed", self._session_id)
             return AntiphonError("internal", repr(error))

@@ -6,13 +6,14 @@ import asyncio
 import json
 import logging
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
 import aiohttp
 
+from .addresses import Addresses
 from .commands import Commands
 from .connection import ConnectionRefused
 from .errors import AntiphonError
@@ -48,21 +49,22 @@ class Session(Commands):
 
     def __init__(
         self,
-        url: str,
+        url: str | Sequence[str],
         session_id: str,
         *,
         token: Token | None = None,
         http: aiohttp.ClientSession | None = None,
         patience: float = PATIENCE_SECONDS,
     ) -> None:
-        """`url` is the Router's, `http(s)://host:port`.
+        """`url` is the Router's, `http(s)://host:port`. Where any of several Routers serves it: a list of theirs, or one
+        text with commas between them. When one is lost the next is tried at once.
 
         A given `http` is used and not closed. Its connector's limit, aiohttp's own of 100 where none was given, is how
         many sessions it carries at once.
 
         `patience`, in seconds, is how long `start` and the commands wait for a connection and for the engine.
         """
-        self.url = url
+        self._addresses = Addresses(url)
         self.session_id = session_id
         #: What the session is doing.
         self.state = SessionState()
@@ -70,7 +72,7 @@ class Session(Commands):
         self.packets = PacketBuffer()
         self.is_closed = False
         self._link = Link(
-            url,
+            self._addresses,
             session_id,
             token,
             on_text=self._take_text,
@@ -88,6 +90,11 @@ class Session(Commands):
         self._task: asyncio.Task[None] | None = None
         # What `start` waits for: why it is refused, or None.
         self._outcome: asyncio.Future[AntiphonError | None] | None = None
+
+    @property
+    def url(self) -> str:
+        """Of the Router that the session is connected to, or tried last."""
+        return self._addresses.current
 
     async def __aenter__(self) -> Session:
         try:
@@ -123,7 +130,7 @@ class Session(Commands):
         if not outcome.done():
             raise self.state.error or AntiphonError(
                 "connection_lost",
-                f"{self.url} has not answered in {self._patience:g} s",
+                f"{self._addresses} has not answered in {self._patience:g} s",
                 "is the Router running there?",
             )
         if error := outcome.result():

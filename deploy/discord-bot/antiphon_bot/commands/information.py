@@ -28,7 +28,7 @@ async def _now_playing(bot: AntiphonBot, interaction: discord.Interaction) -> Re
     if track is None:
         raise RequestError("Nothing is playing. Start something with /play.")
     embed = embed_of(session.state, track)
-    files = await with_cover(embed, track.artwork, bot.settings, bot.router_http)
+    files = await with_cover(embed, track.artwork, session, bot.settings, bot.router_http)
     return Reply(embed=embed, files=files, private=True)
 
 

@@ -23,6 +23,8 @@ const PROOF_MS = 1500;
 const SILENCE_LIMIT_MS = 3 * PING_INTERVAL_MS;
 /** A play may wait for a slow server; the engine itself gives up before this. */
 const ANSWER_TIMEOUT_MS = 60_000;
+/** The close code for a session that another Router has taken over: the next connection leads there. */
+const MOVED = 1012;
 
 export class Connection {
   clock = new EngineClock();
@@ -37,6 +39,7 @@ export class Connection {
   #openTimer = 0;
   #retryTimer = 0;
   #awaySinceMs = performance.now();
+  #openedAtMs = 0;
   #heardAtMs = 0;
   #pending = new Map();
   #requestPrefix = Math.random().toString(36).slice(2, 10);
@@ -109,7 +112,8 @@ export class Connection {
     this.#attempt = 0;
     this.#awaySinceMs = null;
     this.#pings = 0;
-    this.#heardAtMs = performance.now();
+    this.#openedAtMs = performance.now();
+    this.#heardAtMs = this.#openedAtMs;
     this.clock.forget();
     this.#handlers.onLink({ connected: true });
     this.#ping();
@@ -130,7 +134,10 @@ export class Connection {
     this.#awaySinceMs ??= performance.now();
     const absenceMs = performance.now() - this.#awaySinceMs;
     const longestMs = Math.min(LAST_RETRY_MS, Math.max(SOON_RETRY_MS, absenceMs * ABSENCE_SHARE));
-    const waitMs = Math.min(longestMs, FIRST_RETRY_MS * 2 ** this.#attempt) * (1 - JITTER * Math.random());
+    const usualMs = Math.min(longestMs, FIRST_RETRY_MS * 2 ** this.#attempt) * (1 - JITTER * Math.random());
+    // A connection that is sent on as soon as it is open is not retried without a pause.
+    const hasMoved = end.wasOpen && end.code === MOVED && performance.now() - this.#openedAtMs > FIRST_RETRY_MS;
+    const waitMs = hasMoved ? 0 : usualMs;
     this.#attempt += 1;
     this.#retryTimer = setTimeout(() => this.#connect(), waitMs);
     this.#handlers.onLink({ connected: false, attempt: this.#attempt, ...end });
