@@ -131,7 +131,10 @@ extension EngineCommand: Codable {
     let epoch: UInt64?
     do {
       epoch = try fields.decodeIfPresent(UInt64.self, forKey: .epoch)
-    } catch DecodingError.dataCorrupted {
+    } catch let error as DecodingError {
+      throw error
+    } catch {
+      // A number that does not fit has an error of Foundation's own.
       throw ErrorReport.field("epoch", "is not a whole number from 0 to \(UInt64.max)")
     }
     switch action {
