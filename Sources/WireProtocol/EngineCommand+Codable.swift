@@ -128,16 +128,20 @@ extension EngineCommand: Codable {
   }
 
   private static func epoch(of action: Action, _ fields: KeyedDecodingContainer<Key>) throws -> UInt64? {
-    guard fields.contains(.epoch) else { return nil }
-    switch action {
-    case .session, .burst: break
-    case .media, .artwork, .resolve, .render:
-      throw ErrorReport.field("epoch", "is for commands of a session")
-    }
+    let epoch: UInt64?
     do {
-      return try fields.decode(UInt64.self, forKey: .epoch)
-    } catch DecodingError.dataCorrupted {
+      epoch = try fields.decodeIfPresent(UInt64.self, forKey: .epoch)
+    } catch let error as DecodingError {
+      throw error
+    } catch {
+      // A number that does not fit has an error of Foundation's own.
       throw ErrorReport.field("epoch", "is not a whole number from 0 to \(UInt64.max)")
+    }
+    switch action {
+    case .session, .burst: return epoch
+    case .media, .artwork, .resolve, .render:
+      guard epoch == nil else { throw ErrorReport.field("epoch", "is for commands of a session") }
+      return nil
     }
   }
 
