@@ -4,6 +4,7 @@ import itertools
 import os
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -67,9 +68,11 @@ def _own_folders(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def media(tmp_path_factory) -> MediaFolder:
+def media(tmp_path_factory) -> Iterator[MediaFolder]:
     """The media root of a module's engines; what a test needs is made when it asks for it. Pages list all of it."""
-    return MediaFolder(tmp_path_factory.mktemp("files") / "media")
+    folder = tmp_path_factory.mktemp("files")
+    yield MediaFolder(folder / "media")
+    shutil.rmtree(folder)
 
 
 @pytest.fixture(scope="module")
