@@ -46,6 +46,16 @@ enum JetStreamAnswers {
     var message: Message
   }
 
+  /// A stream, as its leader knows it.
+  struct Stream: Decodable {
+    struct State: Decodable {
+      var lastSeq: UInt64
+    }
+    /// Another stream of the same name was made at another time.
+    var created: String
+    var state: State
+  }
+
   /// A consumer is made.
   struct Consumer: Decodable {
     struct Place: Decodable {

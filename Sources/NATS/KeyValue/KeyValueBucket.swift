@@ -113,16 +113,16 @@ public struct KeyValueBucket: Sendable {
     }
   }
 
-  private static let noMessageFound = 10_037
+  static let noMessageFound = 10_037
 
-  /// All keys that have a value, in the order in which they were written.
+  /// All keys that have a value, in the order in which they were written. A replica is asked, which may be a moment behind.
   ///
   /// - Parameter filter: a key, with `*` for one token and `>` for all that follow.
   public func keys(_ filter: String = ">") async throws(KeyValueError) -> [String] {
     try await collect(filter, withValues: false).map(\.key)
   }
 
-  /// All values, in the order in which they were written.
+  /// All values, in the order in which they were written. As `keys`.
   public func entries(_ filter: String = ">") async throws(KeyValueError) -> [KeyValueEntry] {
     try await collect(filter, withValues: true)
   }

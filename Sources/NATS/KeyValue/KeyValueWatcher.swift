@@ -9,8 +9,27 @@ public enum KeyValueWatchEvent: Sendable, Equatable {
 }
 
 /// Follows a bucket through a consumer of JetStream, and makes a new one where something is missing: after a break of the
-/// connection, a gap in the consumer's count, or three seconds without its heartbeat. Confined to the loop.
+/// connection, a gap in the consumer's count, three seconds without its heartbeat, or where the stream's leader has what a
+/// silent consumer does not give. Confined to the loop.
+///
+/// A consumer lives on one of the servers that keep the stream, as JetStream chooses by lot: one that is dead and not yet
+/// known to be, or one whose copy lags behind. Such a consumer sends its heartbeats as if nothing were written.
 final class KeyValueWatcher {
+  /// The consumer at hand.
+  private struct Consumer {
+    let id: UInt64
+    /// How many of its messages came.
+    var receivedCount: UInt64 = 0
+    /// When the last of them came, or it was made.
+    var progressedAt = NIODeadline.now()
+    /// Whether the stream is known to be the one that was followed before.
+    var isIdentified = false
+    /// What the leader had, and the consumer has not given.
+    var missingSequence: UInt64?
+    var askedAt = NIODeadline.now()
+    var isAsking = false
+  }
+
   private let connection: Connection
   private let client: NATSClient
   private let stream: String
@@ -25,8 +44,9 @@ final class KeyValueWatcher {
   private var isCurrent = false
   /// The last message of the stream that was told.
   private var streamSequence: UInt64 = 0
-  /// The consumer at hand: its subscription, and how many of its messages came.
-  private var consumer: (id: UInt64, received: UInt64)?
+  /// When the stream was made.
+  private var created: String?
+  private var consumer: Consumer?
   private var lastHeard = NIODeadline.now()
 
   init(
@@ -59,16 +79,13 @@ final class KeyValueWatcher {
     end()
   }
 
-  private static let patience = TimeAmount.seconds(3)
+  // MARK: The consumer
 
-  /// Sees once a second whether the consumer still lives.
-  private func lookLater() {
-    connection.eventLoop.assumeIsolated().scheduleTask(in: .seconds(1)) { [weak self] in
-      guard let self, !isStopped else { return }
-      if client.isConnected, NIODeadline.now() - lastHeard > Self.patience { begin() }
-      lookLater()
-    }
-  }
+  /// Without a heartbeat, or the answer to a question.
+  private static let patience = TimeAmount.seconds(3)
+  /// How long a consumer is silent before the leader is asked first, and between two questions.
+  private static let silence = TimeAmount.seconds(1)
+  private static let questionInterval = TimeAmount.seconds(5)
 
   private func end() {
     if let consumer { connection.unsubscribe(consumer.id) }
@@ -83,7 +100,7 @@ final class KeyValueWatcher {
     let id = client.newID()
     // Two tokens behind the client's own: no answer to a request comes here.
     let inbox = "\(client.inbox)watch.\(id)"
-    consumer = (id, 0)
+    consumer = Consumer(id: id)
     connection.subscribe(id, to: inbox, queue: nil, connection: nil) { [weak self] in self?.received($0, id) }
     let isFirst = streamSequence == 0
     let question = JetStreamQuestions.Consumer(
@@ -92,46 +109,46 @@ final class KeyValueWatcher {
         deliverSubject: inbox, filterSubject: subject,
         deliverPolicy: isFirst ? "last_per_subject" : "by_start_sequence",
         optStartSeq: isFirst ? nil : streamSequence + 1, headersOnly: withValues ? nil : true))
-    guard let json = try? JetStreamQuestions.encode(question) else { return }
-    connection.request(
-      json, to: "$JS.API.CONSUMER.CREATE.\(stream)", headers: [:], timeout: Self.patience
-    ) { [weak self] in self?.made($0, id) }
+    ask("CONSUMER.CREATE", try? JetStreamQuestions.encode(question), JetStreamAnswers.Consumer.self, id) {
+      [weak self] in self?.made($0)
+    }
   }
 
-  private func made(_ answer: PendingReplies.Answer, _ id: UInt64) {
-    guard consumer?.id == id else { return }
-    let made: JetStreamAnswers.Consumer
-    do throws(KeyValueError) {
-      made = try JetStreamAnswers.decode(
-        JetStreamAnswers.Consumer.self, answer.mapError(KeyValueError.init).get())
-    } catch { return onFailure(error) }
-    lastHeard = .now()
-    if made.delivered.streamSeq < streamSequence, consumer?.received == 0 {
-      // The stream has less than was told: it is another one of the same name.
-      streamSequence = 0
-      return begin()
+  private func made(_ answer: Result<JetStreamAnswers.Consumer, KeyValueError>) {
+    switch answer {
+    case .failure(let error):
+      // At the next look, another.
+      lastHeard = .now() - Self.patience
+      onFailure(error)
+    case .success(let made):
+      lastHeard = .now()
+      consumer?.progressedAt = .now()
+      // One that goes on may go on with another stream of the same name.
+      if streamSequence > 0 { identify() }
+      if made.numPending == 0, consumer?.receivedCount == 0 { becameCurrent() }
     }
-    if made.numPending == 0, consumer?.received == 0 { becameCurrent() }
   }
 
   private func received(_ message: NATSMessage, _ id: UInt64) {
-    guard consumer?.id == id else { return }
+    guard let consumer, consumer.id == id else { return }
     lastHeard = .now()
     let headers = message.headers
     if headers.status != nil { return controlled(message, headers) }
-    guard let place = message.reply.flatMap(DeliveryPlace.init), let received = consumer?.received else {
-      return
-    }
-    guard place.consumerSequence == received + 1 else { return begin() }
-    consumer?.received = received + 1
-    streamSequence = place.streamSequence
+    guard let place = message.reply.flatMap(DeliveryPlace.init) else { return }
+    guard place.consumerSequence == consumer.receivedCount + 1 else { return begin() }
+    self.consumer?.receivedCount += 1
+    self.consumer?.progressedAt = .now()
+    self.consumer?.missingSequence = nil
     let subject = message.subject
-    guard subject.hasPrefix(prefix) else { return }
-    onEvent(
-      .entry(
-        KeyValueEntry(
-          key: String(subject.dropFirst(prefix.count)), revision: place.streamSequence,
-          value: KeyValueBucket.isDeletion(headers) ? nil : message.payload)))
+    // A copy of the stream that lags behind has the consumer begin with what was told.
+    if place.streamSequence > streamSequence, subject.hasPrefix(prefix) {
+      streamSequence = place.streamSequence
+      onEvent(
+        .entry(
+          KeyValueEntry(
+            key: String(subject.dropFirst(prefix.count)), revision: place.streamSequence,
+            value: KeyValueBucket.isDeletion(headers) ? nil : message.payload)))
+    }
     if place.pending == 0 { becameCurrent() }
   }
 
@@ -139,12 +156,85 @@ final class KeyValueWatcher {
   private func controlled(_ message: NATSMessage, _ headers: NATSHeaders) {
     if let reply = message.reply { client.publish(ByteBuffer(), to: reply) }
     if let stalled = headers["Nats-Consumer-Stalled"] { client.publish(ByteBuffer(), to: stalled) }
-    if let last = headers["Nats-Last-Consumer"].flatMap(UInt64.init), last != consumer?.received { begin() }
+    if let last = headers["Nats-Last-Consumer"].flatMap(UInt64.init), last != consumer?.receivedCount {
+      begin()
+    }
   }
 
   private func becameCurrent() {
     guard !isCurrent else { return }
     isCurrent = true
     onEvent(.current)
+  }
+
+  // MARK: Whether it gives everything
+
+  /// Sees once a second whether the consumer still lives, and gives what there is.
+  private func lookLater() {
+    connection.eventLoop.assumeIsolated().scheduleTask(in: .seconds(1)) { [weak self] in
+      guard let self, !isStopped else { return }
+      if client.isConnected { look() }
+      lookLater()
+    }
+  }
+
+  private func look() {
+    let now = NIODeadline.now()
+    guard let consumer, now - lastHeard <= Self.patience else { return begin() }
+    guard !consumer.isAsking else { return }
+    if !consumer.isIdentified { return identify() }
+    guard now - consumer.progressedAt >= Self.silence else { return }
+    // What was missing a second ago is missing still, and nothing has come since.
+    if let missing = consumer.missingSequence, missing > streamSequence { return begin() }
+    if consumer.askedAt <= consumer.progressedAt || now - consumer.askedAt >= Self.questionInterval {
+      askForLast()
+    }
+  }
+
+  /// Asks the leader which stream it is.
+  private func identify() {
+    guard let id = consumer?.id else { return }
+    consumer?.isAsking = true
+    ask("STREAM.INFO", ByteBuffer(), JetStreamAnswers.Stream.self, id) { [weak self] answer in
+      guard let self else { return }
+      consumer?.isAsking = false
+      guard case .success(let stream) = answer else { return }
+      let isOther = created.map { $0 != stream.created } ?? (stream.state.lastSeq < streamSequence)
+      created = stream.created
+      consumer?.isIdentified = true
+      guard isOther else { return }
+      streamSequence = 0
+      begin()
+    }
+  }
+
+  /// Asks the leader for the last message that the consumer is to give.
+  private func askForLast() {
+    guard let id = consumer?.id else { return }
+    consumer?.isAsking = true
+    consumer?.askedAt = .now()
+    let question = try? JetStreamQuestions.encode(JetStreamQuestions.LastMessage(lastBySubj: subject))
+    ask("STREAM.MSG.GET", question, JetStreamAnswers.Kept.self, id) { [weak self] answer in
+      guard let self else { return }
+      consumer?.isAsking = false
+      if case .success(let kept) = answer, kept.message.seq > streamSequence {
+        consumer?.missingSequence = kept.message.seq
+      }
+    }
+  }
+
+  /// Asks JetStream something of the stream. The answer is left out where the consumer is another by then.
+  private func ask<Answer: Decodable>(
+    _ what: String, _ question: ByteBuffer?, _ type: Answer.Type, _ id: UInt64,
+    then: @escaping (Result<Answer, KeyValueError>) -> Void
+  ) {
+    guard let question else { return }
+    connection.request(question, to: "$JS.API.\(what).\(stream)", headers: [:], timeout: Self.patience) {
+      [weak self] answer in
+      guard let self, consumer?.id == id else { return }
+      do throws(KeyValueError) {
+        then(.success(try JetStreamAnswers.decode(type, answer.mapError(KeyValueError.init).get())))
+      } catch { then(.failure(error)) }
+    }
   }
 }

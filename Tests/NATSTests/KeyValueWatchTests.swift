@@ -1,0 +1,94 @@
+import NATS
+import NIOCore
+import Testing
+
+/// A watch whose consumer JetStream puts on a server that does not have everything.
+@Suite struct `A watch on a server that lags behind` {
+  /// - Parameter body: given the server, which says once in a while that its consumer lives, and what the watch tells.
+  private func watching(
+    _ prepare: (inout LaggingServer.State) -> Void,
+    _ body: (LaggingServer, Told<KeyValueWatchEvent>) async throws -> Void
+  ) async throws {
+    let server = try await LaggingServer()
+    server.state.withLock { prepare(&$0) }
+    let beating = Task {
+      while !Task.isCancelled {
+        server.beat()
+        try await Task.sleep(for: .milliseconds(300))
+      }
+    }
+    defer {
+      beating.cancel()
+      server.end()
+    }
+    try await withNATS { nats in
+      let bucket = try KeyValueBucket("x", client: try await nats.connect(server.url))
+      let told = Told<KeyValueWatchEvent>()
+      let watch = try bucket.watch { told.add($0) }
+      try await body(server, told)
+      watch.cancel()
+    }
+  }
+
+  private func entry(_ revision: UInt64, _ value: String) -> KeyValueWatchEvent {
+    .entry(KeyValueEntry(key: "a", revision: revision, value: bytes(value)))
+  }
+
+  @Test func `has another consumer when the leader has what its own does not give`() async throws {
+    try await watching { state in
+      state.values = [7: "old"]
+      // The first two consumers read a copy that has nothing.
+      state.copies = [0, 0, 8]
+    } _: { server, told in
+      #expect(await eventually { told.values == [.current] })
+      server.write("new", toCopy: false)
+      #expect(await eventually(within: 30) { told.values == [.current, entry(8, "new")] })
+      #expect(server.state.withLock { $0.beginnings } == [0, 0, 0])
+    }
+  }
+
+  @Test func `tells nothing twice where a copy begins with what it has told`() async throws {
+    try await watching { state in
+      state.values = [5: "5"]
+      state.copies = [5, 4, 6]
+    } _: { server, told in
+      #expect(await eventually { told.values.count == 2 })
+      // Its consumer is silent about this one, and the next one's copy has not even the one before.
+      server.write("6", toCopy: false)
+      #expect(await eventually(within: 30) { server.state.withLock { $0.beginnings.count } == 2 })
+      server.give(5)
+      #expect(await eventually(within: 30) { told.values == [entry(5, "5"), .current, entry(6, "6")] })
+      #expect(server.state.withLock { $0.beginnings } == [0, 6, 6])
+    }
+  }
+
+  @Test func `knows another bucket of the same name, however far that has come`() async throws {
+    try await watching { state in
+      state.values = [5: "5"]
+      state.copies = [5]
+    } _: { server, told in
+      #expect(await eventually { told.values.count == 2 })
+      // A look has asked which stream it is.
+      try await Task.sleep(for: .seconds(2))
+      server.state.withLock {
+        $0.created = "2026-01-02T00:00:00Z"
+        $0.values = [3: "other", 9: "later"]
+        $0.copies = [9, 9]
+      }
+      #expect(await eventually(within: 30) { server.state.withLock { $0.beginnings } == [0, 6, 0] })
+      #expect(await eventually { told.values.suffix(2) == [entry(9, "later"), entry(9, "later")] })
+    }
+  }
+
+  @Test func `keeps a consumer that has nothing to give`() async throws {
+    try await watching { state in
+      state.values = [5: "5"]
+      state.copies = [5]
+    } _: { server, told in
+      try await Task.sleep(for: .seconds(4))
+      server.write("6", toCopy: true)
+      #expect(await eventually { told.values == [entry(5, "5"), .current, entry(6, "6")] })
+      #expect(server.state.withLock { $0.beginnings } == [0])
+    }
+  }
+}
