@@ -180,10 +180,20 @@ let package = Package(
         .product(name: "NIOHTTP1", package: "swift-nio"),
       ],
       swiftSettings: strict),
+    // Real NATS servers, with folders and ports of their own, and ways to them that can be cut.
+    .target(
+      name: "NATSTestSupport",
+      dependencies: [
+        "NATS",
+        .product(name: "Logging", package: "swift-log"),
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+      ],
+      path: "Tests/NATSTestSupport", swiftSettings: strict),
     .testTarget(
       name: "NATSTests",
       dependencies: [
-        "NATS", "WireProtocol",
+        "NATS", "NATSTestSupport", "WireProtocol",
         .product(name: "Logging", package: "swift-log"),
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
@@ -192,8 +202,9 @@ let package = Package(
     .testTarget(
       name: "RouterTests",
       dependencies: [
-        "RouterCore", "OggOpus", .product(name: "GRDB", package: "GRDB.swift"),
+        "RouterCore", "NATS", "NATSTestSupport", "OggOpus", .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "NIOEmbedded", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
       ],
       swiftSettings: strict),
   ],

@@ -5,13 +5,24 @@ import WireProtocol
 
 /// Where the Router's engines are, and other Routers.
 extension RouterApplication {
+  /// The way to NATS, and what is kept there of sessions; nil for the Unix socket.
+  func makeNATS(
+    _ eventLoop: any EventLoop, clock: CumulativeUptimeClock
+  ) throws -> (client: NATSClient, archive: SessionArchive)? {
+    guard let nats = try configuration.cluster.configuration(name: "antiphon-router") else { return nil }
+    let client = try NATSClient(nats, eventLoop: eventLoop, logger: logger)
+    return (client, SessionArchive(SessionArchive.bucket(of: client), clock: clock))
+  }
+
   /// The engine at the Unix socket, or those at NATS.
   ///
   /// - Returns: what meets engines and Routers at NATS; nil for the Unix socket.
-  func makeCluster(_ plane: DataPlaneHandle, _ saved: SavedState) async throws -> RouterCluster? {
+  func makeCluster(
+    _ plane: DataPlaneHandle, _ saved: SavedState, _ nats: (client: NATSClient, archive: SessionArchive)?
+  ) async throws -> RouterCluster? {
     let (path, bufferByteCount) = (configuration.engineSocket, configuration.socketBufferBytes)
     let startedAt = saved.engineStartedAtMilliseconds
-    guard let nats = try configuration.cluster.configuration(name: "antiphon-router") else {
+    guard let nats else {
       try await plane { plane in
         let socket = UnixEngineTransport(
           path: path, socketBufferByteCount: bufferByteCount, eventLoop: plane.eventLoop)
@@ -21,8 +32,9 @@ extension RouterApplication {
       }
       return nil
     }
-    let client = try NATSClient(nats, eventLoop: plane.eventLoop, logger: logger)
-    return try await RouterCluster(plane: plane, client: client, logger: logger)
+    return try await RouterCluster(
+      plane: plane, client: nats.client, archive: nats.archive, replicas: configuration.natsReplicas,
+      logger: logger)
   }
 
   /// Begins to reach the engines.

@@ -61,10 +61,11 @@ package struct RouterApplication: Service {
     let state = try StateStore(directory: configuration.state)
     if configuration.cluster.nats != nil { try state.removeSessions() }
     let saved = try state.load()
+    let nats = try makeNATS(loops.next(), clock: saved.clock)
     let plane = try await DataPlaneHandle.make(
-      firstEngine: configuration.cluster.nats == nil ? .local : .none, stateStore: state, saved: saved,
+      firstEngine: nats == nil ? .local : .none, stateStore: state, archive: nats?.archive, saved: saved,
       clientLimits: configuration.clientLimits, eventLoop: loops.next(), logger: logger)
-    let cluster = try await makeCluster(plane, saved)
+    let cluster = try await makeCluster(plane, saved, nats)
     let requestGuard = RequestGuard(
       bindHost: configuration.listen.host, allowedOrigins: configuration.allowOrigin,
       allowedHosts: configuration.allowHost)

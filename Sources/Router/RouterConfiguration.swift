@@ -26,6 +26,12 @@ package struct RouterConfiguration: ParsableArguments, Sendable {
   package var clusterAddress: ListenAddress?
 
   @Option(
+    help:
+      "How many NATS servers keep each session's home and queue: 1, or of a cluster 3 or 5. Where they are kept already it changes nothing."
+  )
+  package var natsReplicas = 1
+
+  @Option(
     help: ArgumentHelp("Where to listen: ADDRESS:PORT or [IPv6]:PORT.", valueName: "address"))
   package var listen = ListenAddress(host: "127.0.0.1", port: 8_080)
 
@@ -119,6 +125,12 @@ package struct RouterConfiguration: ParsableArguments, Sendable {
   package func validate() throws {
     guard clusterAddress == nil || cluster.nats != nil else {
       throw ValidationError("--cluster-address is for --nats")
+    }
+    guard [1, 3, 5].contains(natsReplicas) else {
+      throw ValidationError("--nats-replicas takes 1, 3 or 5, not \(natsReplicas)")
+    }
+    guard natsReplicas == 1 || cluster.nats != nil else {
+      throw ValidationError("--nats-replicas is for --nats")
     }
     for source in githubRepository where GitHubSource(source) == nil {
       throw ValidationError(

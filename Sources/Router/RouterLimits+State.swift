@@ -52,4 +52,28 @@ extension RouterLimits {
 
   /// How long the Router may run before its clock is written where nothing else is.
   package static let clockCheckpointSeconds = 60
+
+  // MARK: The archive
+
+  /// How long NATS has to answer.
+  static let archiveTimeoutSeconds: Int64 = 5
+
+  /// All sessions' rows and records of all Routers: four times what one Router keeps of queues.
+  static let archiveByteCount = 4 * storedQueueByteCount
+
+  /// Requests to NATS that wait for their answer, and what they take: half of what its client may have to send.
+  static let archiveRequestCount = 256
+  static let archiveRequestByteCount = 2_097_152
+
+  /// How often at most the position of a session that plays is archived where nothing else changes.
+  package static let archivedPositionMilliseconds = 5_000
+
+  /// How often a session is read that another Router writes meanwhile.
+  static let archiveReadAttempts = 5
+
+  /// Rows that a record may name: a longer one is damaged. What plays can be put back to a full queue.
+  static let maximumArchivedRows = 4 * maximumQueueEntries
+
+  /// Revisions of rows that wait to be erased: as many as ten of the longest queues.
+  static let maximumArchiveGarbage = 100_000
 }

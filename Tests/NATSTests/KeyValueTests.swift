@@ -1,5 +1,6 @@
 import Foundation
 import NATS
+import NATSTestSupport
 import NIOCore
 import Testing
 

@@ -1,4 +1,5 @@
 import NATS
+import NATSTestSupport
 import NIOCore
 import Testing
 
@@ -34,31 +35,55 @@ import Testing
     .entry(KeyValueEntry(key: "a", revision: revision, value: bytes(value)))
   }
 
-  @Test func `has another consumer when the leader has what its own does not give`() async throws {
+  @Test func `reads from the leader what its consumer does not give, and has another made`() async throws {
     try await watching { state in
       state.values = [7: "old"]
-      // The first two consumers read a copy that has nothing.
-      state.copies = [0, 0, 8]
+      // The first consumer reads a copy that has nothing.
+      state.copies = [0, 8]
     } _: { server, told in
       #expect(await eventually { told.values == [.current] })
       server.write("new", toCopy: false)
-      #expect(await eventually(within: 30) { told.values == [.current, entry(8, "new")] })
-      #expect(server.state.withLock { $0.beginnings } == [0, 0, 0])
+      #expect(await eventually { told.values == [.current, entry(7, "old"), entry(8, "new")] })
+      #expect(await eventually { server.state.withLock { $0.beginnings.count } == 2 })
+      server.write("newer", toCopy: true)
+      #expect(await eventually { told.values.last == entry(9, "newer") })
     }
   }
 
   @Test func `tells nothing twice where a copy begins with what it has told`() async throws {
     try await watching { state in
       state.values = [5: "5"]
-      state.copies = [5, 4, 6]
+      state.copies = [5, 4]
     } _: { server, told in
       #expect(await eventually { told.values.count == 2 })
-      // Its consumer is silent about this one, and the next one's copy has not even the one before.
       server.write("6", toCopy: false)
-      #expect(await eventually(within: 30) { server.state.withLock { $0.beginnings.count } == 2 })
+      // The next consumer's copy has not even the one before.
+      #expect(await eventually { server.state.withLock { $0.beginnings } == [0, 7] })
       server.give(5)
-      #expect(await eventually(within: 30) { told.values == [entry(5, "5"), .current, entry(6, "6")] })
-      #expect(server.state.withLock { $0.beginnings } == [0, 6, 6])
+      server.give(6)
+      server.write("7", toCopy: false)
+      #expect(
+        await eventually { told.values == [entry(5, "5"), .current, entry(6, "6"), entry(7, "7")] })
+    }
+  }
+
+  @Test func `needs no consumer while nobody makes one`() async throws {
+    try await watching { state in
+      state.values = [5: "5"]
+      state.makesConsumers = false
+    } _: { server, told in
+      #expect(await eventually { told.values == [entry(5, "5"), .current] })
+      server.write("6", toCopy: false)
+      server.write("7", toCopy: false)
+      #expect(
+        await eventually { told.values == [entry(5, "5"), .current, entry(6, "6"), entry(7, "7")] })
+      server.state.withLock {
+        $0.copies = [8]
+        $0.makesConsumers = true
+      }
+      #expect(await eventually { server.state.withLock { $0.beginnings } == [8] })
+      server.write("8", toCopy: true)
+      #expect(await eventually { told.values.last == entry(8, "8") })
     }
   }
 
@@ -75,7 +100,7 @@ import Testing
         $0.values = [3: "other", 9: "later"]
         $0.copies = [9, 9]
       }
-      #expect(await eventually(within: 30) { server.state.withLock { $0.beginnings } == [0, 6, 0] })
+      #expect(await eventually(within: 30) { server.state.withLock { $0.beginnings } == [0, 10, 0] })
       #expect(await eventually { told.values.suffix(2) == [entry(9, "later"), entry(9, "later")] })
     }
   }

@@ -12,6 +12,8 @@ final class LaggingServer: Sendable {
     var created = "2026-01-01T00:00:00Z"
     /// How far each consumer's copy has come; the last is that of all that follow.
     var copies = [0]
+    /// Whether there is somebody to make consumers.
+    var makesConsumers = true
     /// Where each consumer was to begin; 0 with the last value of each key.
     var beginnings: [Int] = []
     /// What the newest consumer has given.
@@ -91,26 +93,28 @@ final class LaggingServer: Sendable {
     // Answers come to the client's inbox, which is its first subscription.
     func answer(_ json: String) { say("MSG \(reply) 1 \(json.utf8.count)\r\n\(json)\r\n") }
     switch subject {
-    case "$JS.API.CONSUMER.CREATE.KV_x": created(question, answer)
+    case "$JS.API.CONSUMER.CREATE.KV_x":
+      if state.withLock({ $0.makesConsumers }) { created(question, answer) }
     case "$JS.API.STREAM.INFO.KV_x":
       answer(state.withLock { #"{"created":"\#($0.created)","state":{"last_seq":\#($0.lastSequence)}}"# })
     case "$JS.API.STREAM.MSG.GET.KV_x":
-      answer(
-        state.withLock {
-          $0.values.isEmpty
-            ? #"{"error":{"code":404,"err_code":10037}}"# : #"{"message":{"seq":\#($0.lastSequence)}}"#
-        })
+      let wanted = Int(field("seq", of: question).filter(\.isNumber)) ?? 0
+      let next = state.withLock { $0.values.filter { $0.key >= wanted }.min { $0.key < $1.key } }
+      guard let next else { return answer(#"{"error":{"code":404,"err_code":10037}}"#) }
+      let data = Data(next.value.utf8).base64EncodedString()
+      answer(#"{"message":{"subject":"$KV.x.a","seq":\#(next.key),"data":"\#(data)"}}"#)
     default: break
     }
   }
 
+  private func field(_ name: String, of question: String) -> String {
+    question.range(of: "\"\(name)\":").map { String(question[$0.upperBound...].prefix { $0 != "," }) } ?? ""
+  }
+
   private func created(_ question: String, _ answer: (String) -> Void) {
-    func field(_ name: String, upTo end: Character) -> String {
-      question.range(of: "\"\(name)\":").map { String(question[$0.upperBound...].prefix { $0 != end }) } ?? ""
-    }
-    let wanted = Int(field("opt_start_seq", upTo: ",").filter(\.isNumber)) ?? 0
+    let wanted = Int(field("opt_start_seq", of: question).filter(\.isNumber)) ?? 0
     // A value follows the name in quotes.
-    let inbox = String(field("deliver_subject", upTo: ",").filter { $0 != "\"" && $0 != "}" })
+    let inbox = String(field("deliver_subject", of: question).filter { $0 != "\"" && $0 != "}" })
     let (first, sequences) = state.withLock { state in
       let copy = state.copies.count > 1 ? state.copies.removeFirst() : state.copies[0]
       state.beginnings.append(wanted)

@@ -22,28 +22,6 @@ import WireProtocol
     }
   }
 
-  /// One change as a client might ask for it.
-  private func change(_ queue: inout TrackQueue, _ generator: inout some RandomNumberGenerator) {
-    let id = queue.waiting.randomElement(using: &generator)?.entry.id ?? "0"
-    let position = Int.random(in: 0...20, using: &generator)
-    let tracks = (0...Int.random(in: 0...3, using: &generator)).map {
-      QueuedTrack(url: "media:\($0)", title: "t")
-    }
-    switch Int.random(in: 0...13, using: &generator) {
-    case 0...3: _ = try? queue.add(tracks, at: .index(position), isSessionIdle: false)
-    case 4: try? queue.move(id: id, to: position)
-    case 5: try? queue.remove(id: id)
-    case 6: queue.shuffle(using: &generator)
-    case 7: queue.setLoop(LoopMode.allCases.randomElement(using: &generator)!)
-    case 8: _ = try? queue.skip(isSessionIdle: true)
-    case 9: _ = try? queue.skip(to: id)
-    case 10: _ = try? queue.previous()
-    case 11: _ = queue.ended(Bool.random(using: &generator) ? .finished : .loadFailed)
-    case 12: queue.nowPlays(queue.newEntry(tracks[0]))
-    default: if position == 0 { queue.clear() } else { queue.bitrateKilobits = 8 * position }
-    }
-  }
-
   @Test(arguments: 1...6)
   func `is the queue after any changes`(_ seed: UInt64) async throws {
     try await withFolder { folder in
@@ -52,7 +30,7 @@ import WireProtocol
       let id = try SessionID("guild:1")
       var queue = TrackQueue()
       for _ in 0..<60 {
-        for _ in 0...Int.random(in: 0...3, using: &generator) { change(&queue, &generator) }
+        for _ in 0...Int.random(in: 0...3, using: &generator) { queue.changeAtRandom(using: &generator) }
         var batch = StateBatch()
         batch.changes = [id: QueueChanges(queue.takeChanges())]
         var record = SessionRecord(id: id)

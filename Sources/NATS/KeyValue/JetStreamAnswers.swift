@@ -39,6 +39,7 @@ enum JetStreamAnswers {
   struct Kept: Decodable {
     struct Message: Decodable {
       var seq: UInt64
+      var subject: String?
       /// Base64.
       var hdrs: Data?
       var data: Data?
@@ -82,6 +83,16 @@ enum JetStreamAnswers {
   }
 }
 
+extension KeyValueEntry {
+  /// - Parameter prefix: what subjects have before the key.
+  init(_ kept: JetStreamAnswers.Kept.Message, prefix: String) {
+    let headers = kept.hdrs.map { NATSHeaders(String(decoding: $0, as: UTF8.self)) } ?? [:]
+    self.init(
+      key: String((kept.subject ?? "").dropFirst(prefix.count)), revision: kept.seq,
+      value: KeyValueBucket.isDeletion(headers) ? nil : ByteBuffer(bytes: kept.data ?? .init()))
+  }
+}
+
 /// What JetStream is asked in JSON. The names are those of its interface, in Swift's letters.
 enum JetStreamQuestions {
   struct Stream: Encodable {
@@ -99,8 +110,31 @@ enum JetStreamQuestions {
     var denyDelete = true
   }
 
+  /// The message at a place in the stream.
+  struct MessageAt: Encodable {
+    var seq: UInt64
+  }
+
+  struct Erasure: Encodable {
+    var seq: UInt64
+    /// It is no secret: its bytes need not be written over.
+    var noErase = true
+  }
+
+  struct Purge: Encodable {
+    var filter: String
+    /// The first that stays.
+    var seq: UInt64?
+  }
+
   struct LastMessage: Encodable {
     var lastBySubj: String
+  }
+
+  /// The first message of a subject from a place on.
+  struct NextMessage: Encodable {
+    var nextBySubj: String
+    var seq: UInt64
   }
 
   struct Consumer: Encodable {

@@ -28,6 +28,8 @@ public struct KeyValueBucket: Sendable {
     public var isInMemory = false
     /// Of all values; over it, a new one is rejected.
     public var maximumByteCount = 256 << 20
+    /// Whether single values may be erased without a mark (`erase`).
+    public var allowsErasing = false
 
     public init() {}
   }
@@ -60,13 +62,24 @@ public struct KeyValueBucket: Sendable {
 
   /// Makes the bucket where it is not there. One with other settings is an error (`rejected`).
   public func create(_ settings: Settings = Settings()) async throws(KeyValueError) {
-    let question = JetStreamQuestions.Stream(
+    var question = JetStreamQuestions.Stream(
       name: stream, subjects: [prefix + ">"], numReplicas: settings.replicas,
       maxAge: settings.timeToLive?.nanoseconds ?? 0, maxBytes: settings.maximumByteCount,
       storage: settings.isInMemory ? "memory" : "file")
+    question.denyDelete = !settings.allowsErasing
     let answer = try await ask("$JS.API.STREAM.CREATE.\(stream)", JetStreamQuestions.encode(question))
     _ = try JetStreamAnswers.decode(JetStreamAnswers.Nothing.self, answer)
   }
+
+  /// As `create`; one with other settings stays as it is: an operator's, who has chosen them.
+  public func createUnlessThere(_ settings: Settings) async throws(KeyValueError) {
+    do throws(KeyValueError) {
+      try await create(settings)
+    } catch .rejected(code: Self.otherSettingsCode, _) {}
+  }
+
+  /// JetStream's code for a stream of that name with other settings.
+  private static let otherSettingsCode = 10_058
 
   /// Deletes the bucket with all it holds. One that is not there is an error (`noBucket`).
   public func destroy() async throws(KeyValueError) {
@@ -84,32 +97,48 @@ public struct KeyValueBucket: Sendable {
     return entry?.value == nil ? nil : entry
   }
 
+  /// What was written with a revision, the mark of a deletion too; nil where it is gone.
+  public func get(revision: UInt64, from source: Source = .anyReplica) async throws(KeyValueError)
+    -> KeyValueEntry?
+  {
+    let question = try JetStreamQuestions.encode(JetStreamQuestions.MessageAt(seq: revision))
+    return switch source {
+    case .anyReplica: try entry(direct: await ask("$JS.API.DIRECT.GET.\(stream)", question))
+    case .leader: try entry(kept: await ask("$JS.API.STREAM.MSG.GET.\(stream)", question))
+    }
+  }
+
   /// What was last written, the mark of a deletion too.
-  private func last(_ key: String, from source: Source) async throws(KeyValueError) -> KeyValueEntry? {
+  public func last(_ key: String, from source: Source) async throws(KeyValueError) -> KeyValueEntry? {
     let subject = try subject(key)
     switch source {
     case .anyReplica:
-      let message = try await ask("$JS.API.DIRECT.GET.\(stream).\(subject)", ByteBuffer())
-      let headers = message.headers
-      if headers.status == 404 { return nil }
-      guard let sequence = headers["Nats-Sequence"].flatMap(UInt64.init) else {
-        throw .rejected(code: headers.status ?? 0, headers.statusText)
-      }
-      return KeyValueEntry(
-        key: key, revision: sequence, value: Self.isDeletion(headers) ? nil : message.payload)
+      return try entry(direct: await ask("$JS.API.DIRECT.GET.\(stream).\(subject)", ByteBuffer()))
     case .leader:
       let question = try JetStreamQuestions.encode(JetStreamQuestions.LastMessage(lastBySubj: subject))
-      let answer = try await ask("$JS.API.STREAM.MSG.GET.\(stream)", question)
-      do throws(KeyValueError) {
-        let kept = try JetStreamAnswers.decode(JetStreamAnswers.Kept.self, answer).message
-        let headers = kept.hdrs.map { NATSHeaders(String(decoding: $0, as: UTF8.self)) } ?? [:]
-        return KeyValueEntry(
-          key: key, revision: kept.seq,
-          value: Self.isDeletion(headers) ? nil : ByteBuffer(bytes: kept.data ?? .init()))
-      } catch {
-        if case .rejected(code: Self.noMessageFound, _) = error { return nil }
-        throw error
-      }
+      return try entry(kept: await ask("$JS.API.STREAM.MSG.GET.\(stream)", question))
+    }
+  }
+
+  /// - Parameter message: a replica's answer.
+  private func entry(direct message: NATSMessage) throws(KeyValueError) -> KeyValueEntry? {
+    let headers = message.headers
+    if headers.status == 404 { return nil }
+    guard let sequence = headers["Nats-Sequence"].flatMap(UInt64.init), let subject = headers["Nats-Subject"]
+    else { throw .rejected(code: headers.status ?? 0, headers.statusText) }
+    return KeyValueEntry(
+      key: String(subject.dropFirst(prefix.count)), revision: sequence,
+      value: Self.isDeletion(headers) ? nil : message.payload)
+  }
+
+  /// - Parameter message: the leader's answer.
+  private func entry(kept message: NATSMessage) throws(KeyValueError) -> KeyValueEntry? {
+    do throws(KeyValueError) {
+      return KeyValueEntry(
+        try JetStreamAnswers.decode(JetStreamAnswers.Kept.self, message).message, prefix: prefix)
+    } catch {
+      if case .rejected(code: Self.noMessageFound, _) = error { return nil }
+      throw error
     }
   }
 
@@ -202,10 +231,32 @@ public struct KeyValueBucket: Sendable {
   /// Deletes; a key without a value may be deleted.
   ///
   /// - Parameter revision: deletes only where the key still has it.
-  public func delete(_ key: String, revision: UInt64? = nil) async throws(KeyValueError) {
+  /// - Returns: the revision of the mark that is left.
+  @discardableResult
+  public func delete(_ key: String, revision: UInt64? = nil) async throws(KeyValueError) -> UInt64 {
     var headers: NATSHeaders = [Self.operation: "DEL"]
     if let revision { headers[Self.expectedRevision] = "\(revision)" }
-    try await write(key, ByteBuffer(), headers: headers)
+    return try await write(key, ByteBuffer(), headers: headers)
+  }
+
+  /// Takes one value away without leaving a mark, which no watch tells. The bucket must allow it.
+  public func erase(revision: UInt64) async throws(KeyValueError) {
+    let question = try JetStreamQuestions.encode(JetStreamQuestions.Erasure(seq: revision))
+    let answer = try await ask("$JS.API.STREAM.MSG.DELETE.\(stream)", question)
+    _ = try JetStreamAnswers.decode(JetStreamAnswers.Nothing.self, answer)
+  }
+
+  /// Takes values and marks of deletions away without leaving marks, which no watch tells.
+  ///
+  /// - Parameters:
+  ///   - filter: as of `keys`.
+  ///   - revision: what was written later stays.
+  public func purge(_ filter: String, through revision: UInt64? = nil) async throws(KeyValueError) {
+    let question = try JetStreamQuestions.encode(
+      JetStreamQuestions.Purge(
+        filter: subject(filter, allowsWildcards: true), seq: revision.map { $0 + 1 }))
+    let answer = try await ask("$JS.API.STREAM.PURGE.\(stream)", question)
+    _ = try JetStreamAnswers.decode(JetStreamAnswers.Nothing.self, answer)
   }
 
   private static let expectedRevision = "Nats-Expected-Last-Subject-Sequence"

@@ -9,11 +9,13 @@ public enum KeyValueWatchEvent: Sendable, Equatable {
 }
 
 /// Follows a bucket through a consumer of JetStream, and makes a new one where something is missing: after a break of the
-/// connection, a gap in the consumer's count, three seconds without its heartbeat, or where the stream's leader has what a
-/// silent consumer does not give. Confined to the loop.
+/// connection, a gap in the consumer's count, three seconds without its heartbeat, or where it does not give what the
+/// stream's leader has. Confined to the loop.
 ///
 /// A consumer lives on one of the servers that keep the stream, as JetStream chooses by lot: one that is dead and not yet
-/// known to be, or one whose copy lags behind. Such a consumer sends its heartbeats as if nothing were written.
+/// known to be, or one whose copy lags behind and which sends heartbeats as if nothing were written. And none is made while
+/// the cluster chooses who leads it, though the stream has its leader. So what a consumer does not give is read from the
+/// leader, one message after another.
 final class KeyValueWatcher {
   /// The consumer at hand.
   private struct Consumer {
@@ -22,10 +24,11 @@ final class KeyValueWatcher {
     var receivedCount: UInt64 = 0
     /// When the last of them came, or it was made.
     var progressedAt = NIODeadline.now()
+    var isMade = false
     /// Whether the stream is known to be the one that was followed before.
     var isIdentified = false
-    /// What the leader had, and the consumer has not given.
-    var missingSequence: UInt64?
+    /// Whether the leader had something that the consumer has not given since.
+    var misses = false
     var askedAt = NIODeadline.now()
     var isAsking = false
   }
@@ -122,6 +125,7 @@ final class KeyValueWatcher {
       onFailure(error)
     case .success(let made):
       lastHeard = .now()
+      consumer?.isMade = true
       consumer?.progressedAt = .now()
       // One that goes on may go on with another stream of the same name.
       if streamSequence > 0 { identify() }
@@ -138,16 +142,13 @@ final class KeyValueWatcher {
     guard place.consumerSequence == consumer.receivedCount + 1 else { return begin() }
     self.consumer?.receivedCount += 1
     self.consumer?.progressedAt = .now()
-    self.consumer?.missingSequence = nil
+    self.consumer?.misses = false
     let subject = message.subject
-    // A copy of the stream that lags behind has the consumer begin with what was told.
-    if place.streamSequence > streamSequence, subject.hasPrefix(prefix) {
-      streamSequence = place.streamSequence
-      onEvent(
-        .entry(
-          KeyValueEntry(
-            key: String(subject.dropFirst(prefix.count)), revision: place.streamSequence,
-            value: KeyValueBucket.isDeletion(headers) ? nil : message.payload)))
+    if subject.hasPrefix(prefix) {
+      tell(
+        KeyValueEntry(
+          key: String(subject.dropFirst(prefix.count)), revision: place.streamSequence,
+          value: KeyValueBucket.isDeletion(headers) ? nil : message.payload))
     }
     if place.pending == 0 { becameCurrent() }
   }
@@ -159,6 +160,13 @@ final class KeyValueWatcher {
     if let last = headers["Nats-Last-Consumer"].flatMap(UInt64.init), last != consumer?.receivedCount {
       begin()
     }
+  }
+
+  /// Tells what was not told before: of a copy that lags behind, or of the leader, it may come twice.
+  private func tell(_ entry: KeyValueEntry) {
+    guard entry.revision > streamSequence else { return }
+    streamSequence = entry.revision
+    onEvent(.entry(entry))
   }
 
   private func becameCurrent() {
@@ -182,12 +190,12 @@ final class KeyValueWatcher {
     let now = NIODeadline.now()
     guard let consumer, now - lastHeard <= Self.patience else { return begin() }
     guard !consumer.isAsking else { return }
+    guard consumer.isMade else { return readFromLeader() }
     if !consumer.isIdentified { return identify() }
     guard now - consumer.progressedAt >= Self.silence else { return }
-    // What was missing a second ago is missing still, and nothing has come since.
-    if let missing = consumer.missingSequence, missing > streamSequence { return begin() }
+    if consumer.misses { return begin() }
     if consumer.askedAt <= consumer.progressedAt || now - consumer.askedAt >= Self.questionInterval {
-      askForLast()
+      readFromLeader()
     }
   }
 
@@ -208,17 +216,23 @@ final class KeyValueWatcher {
     }
   }
 
-  /// Asks the leader for the last message that the consumer is to give.
-  private func askForLast() {
+  /// Reads what comes after what was told, until there is no more.
+  private func readFromLeader() {
     guard let id = consumer?.id else { return }
     consumer?.isAsking = true
     consumer?.askedAt = .now()
-    let question = try? JetStreamQuestions.encode(JetStreamQuestions.LastMessage(lastBySubj: subject))
+    let question = try? JetStreamQuestions.encode(
+      JetStreamQuestions.NextMessage(nextBySubj: subject, seq: streamSequence + 1))
     ask("STREAM.MSG.GET", question, JetStreamAnswers.Kept.self, id) { [weak self] answer in
       guard let self else { return }
       consumer?.isAsking = false
-      if case .success(let kept) = answer, kept.message.seq > streamSequence {
-        consumer?.missingSequence = kept.message.seq
+      switch answer {
+      case .success(let kept):
+        consumer?.misses = true
+        tell(KeyValueEntry(kept.message, prefix: prefix))
+        readFromLeader()
+      case .failure(.rejected(code: KeyValueBucket.noMessageFound, _)): becameCurrent()
+      case .failure: break
       }
     }
   }

@@ -15,8 +15,6 @@ struct HomeBucket: Sendable {
   private static let name = "antiphon-homes"
   /// How often a write whose outcome is not known is looked at.
   private static let maximumReads = 3
-  /// JetStream's code for a bucket that is there with other settings: an operator's, who has chosen how many servers keep it.
-  private static let otherSettingsCode = 10_058
 
   private let bucket: KeyValueBucket
   private let router: String
@@ -32,10 +30,12 @@ struct HomeBucket: Sendable {
   }
 
   /// Makes the bucket where it is not there.
-  func open() async throws(KeyValueError) {
-    do throws(KeyValueError) {
-      try await bucket.create()
-    } catch .rejected(code: Self.otherSettingsCode, _) {}
+  ///
+  /// - Parameter replicas: as `KeyValueBucket.Settings.replicas`.
+  func open(replicas: Int) async throws(KeyValueError) {
+    var settings = KeyValueBucket.Settings()
+    settings.replicas = replicas
+    try await bucket.createUnlessThere(settings)
   }
 
   /// - Parameter onEvent: told on the loop: the session, its home and the revision; nil once all that was there is told.
@@ -88,16 +88,7 @@ struct HomeBucket: Sendable {
 
   // MARK: Keys
 
-  /// `:` and `.` mean something else in a key.
-  static func key(of id: SessionID) -> String {
-    id.description.reduce(into: "") { key, character in
-      switch character {
-      case ":": key += "=3A"
-      case ".": key += "=2E"
-      default: key.append(character)
-      }
-    }
-  }
+  static func key(of id: SessionID) -> String { id.keyToken }
 
   static func session(of key: String) -> SessionID? {
     try? SessionID(key.replacing("=3A", with: ":").replacing("=2E", with: "."))

@@ -89,25 +89,20 @@ extension Homes {
   }
 
   private func load(_ id: SessionID, epoch: UInt64, isTakeover: Bool) {
-    guard let archive = plane.archive else { return settle(id, epoch: epoch, isTakeover: isTakeover) }
     let context = NIOLoopBound(self, eventLoop: eventLoop)
-    Task { [eventLoop] in
-      let result: Result<(SessionRecord, [StoredAnswer])?, any Error>
-      do {
-        result = .success(try await archive.importSession(id))
-      } catch { result = .failure(error) }
-      eventLoop.execute { context.value.imported(id, epoch: epoch, isTakeover: isTakeover, result) }
+    plane.state.importSession(id).whenComplete {
+      context.value.imported(id, epoch: epoch, isTakeover: isTakeover, $0)
     }
   }
 
   private func imported(
     _ id: SessionID, epoch: UInt64, isTakeover: Bool,
-    _ result: Result<(SessionRecord, [StoredAnswer])?, any Error>
+    _ result: Result<(record: SessionRecord, answers: [StoredAnswer])?, any Error>
   ) {
     guard directory.ownEpoch(of: id) == epoch else { return }
     switch result {
     case .success(let kept):
-      if let kept { plane.restore(kept.0, answers: kept.1) }
+      if let kept { plane.restore(kept.record, answers: kept.answers) }
       settle(id, epoch: epoch, isTakeover: isTakeover)
     case .failure(let error):
       logger.error("what is kept of the session cannot be read: \(error)", metadata: ["session": "\(id)"])

@@ -51,6 +51,9 @@ final class Homes: SessionHomes {
   /// Told once, when all homes are known.
   private let onKnown: () -> Void
   private let client: NATSClient
+  private let archive: SessionArchive
+  /// How many NATS servers keep what Routers know.
+  private let replicas: Int
   private var watch: NATSSubscription?
   private var observation: NATSSubscription?
   private(set) var isKnown = false
@@ -64,12 +67,14 @@ final class Homes: SessionHomes {
   }
 
   init(
-    plane: DataPlane, routers: ClusterRouters, client: NATSClient, logger: Logger,
-    onKnown: @escaping () -> Void
+    plane: DataPlane, routers: ClusterRouters, client: NATSClient, archive: SessionArchive, replicas: Int,
+    logger: Logger, onKnown: @escaping () -> Void
   ) {
     self.plane = plane
     self.routers = routers
     self.client = client
+    self.archive = archive
+    self.replicas = replicas
     self.logger = logger
     self.onKnown = onKnown
     eventLoop = client.eventLoop
@@ -109,7 +114,7 @@ final class Homes: SessionHomes {
 
   static let stopping = RequestError(.routerUnavailable, ClosingMessage.reason, hint: "connect again")
 
-  // MARK: The bucket
+  // MARK: The buckets
 
   private func observed(_ state: NATSConnectionState) {
     switch state {
@@ -118,15 +123,16 @@ final class Homes: SessionHomes {
     }
   }
 
-  /// Makes the bucket where it is not there, until that has worked.
+  /// Makes the buckets where they are not there, until that has worked.
   private func open() {
     guard !isOpening, !isStopped else { return }
     isOpening = true
     let context = NIOLoopBound(self, eventLoop: eventLoop)
-    Task { [bucket, eventLoop] in
+    Task { [bucket, archive, replicas, eventLoop] in
       let failure: KeyValueError?
       do throws(KeyValueError) {
-        try await bucket.open()
+        try await bucket.open(replicas: replicas)
+        try await archive.open(replicas: replicas)
         failure = nil
       } catch { failure = error }
       eventLoop.execute { context.value.opened(failure) }

@@ -11,15 +11,23 @@ struct RouterCluster: Sendable {
   private let engines: LoopHandle<ClusterEngines>
   private let client: NATSClient
 
-  init(plane: DataPlaneHandle, client: NATSClient, logger: Logger) async throws {
+  init(
+    plane: DataPlaneHandle, client: NATSClient, archive: SessionArchive, replicas: Int, logger: Logger
+  ) async throws {
     self.client = client
     (engines, homes) = try await plane { [relay] plane in
       let engines = ClusterEngines(plane: plane, client: client, logger: logger)
       let routers = ClusterRouters(
         RouterHeartbeat(router: plane.id, address: "", relaySecret: relay.secret), client: client,
         logger: logger)
-      let homes = Homes(plane: plane, routers: routers, client: client, logger: logger) { engines.attach() }
+      let homes = Homes(
+        plane: plane, routers: routers, client: client, archive: archive, replicas: replicas, logger: logger
+      ) { engines.attach() }
       plane.homes = homes
+      plane.state.onOvertaken = { [unowned plane] id in
+        plane.homes?.verify(id)
+        plane.lose(id)
+      }
       plane.connectionSlots.isRouter = { [unowned routers] in routers.addresses.contains($0) }
       plane.onDrain = { [unowned homes] in homes.drain() }
       return (LoopHandle(engines, on: plane.eventLoop), LoopHandle(homes, on: plane.eventLoop))

@@ -108,7 +108,7 @@ extension DataPlane {
       takeRequester(held.requesterID).refuse(RequestError.moved(id).report, sessionID: id)
     }
     store.drop(session)
-    state.drop(session)
+    state.lose(session)
     fleet.release(session, to: store.firstEngine)
     for listener in session.webSockets.values {
       listener.close(.serviceRestart, Self.movedReason, graceSeconds: RouterLimits.shutdownGraceSeconds)

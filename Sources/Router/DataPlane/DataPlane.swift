@@ -32,8 +32,6 @@ final class DataPlane {
   let fleet = Fleet()
   /// Which sessions are this Router's; nil where it is the only one.
   var homes: (any SessionHomes)?
-  /// What is kept of sessions for all Routers.
-  var archive: (any SessionArchiving)?
   /// Whether all engines that there are have said what they play.
   var areEnginesKnown = false
   /// What listeners were told last of the engines.
@@ -68,7 +66,7 @@ final class DataPlane {
   }
 
   init(
-    firstEngine: EngineNumber, stateStore: StateStore, saved: SavedState, clientLimits: Int,
+    firstEngine: EngineNumber, stateStore: StateStore, archive: SessionArchive?, saved: SavedState, clientLimits: Int,
     eventLoop: any EventLoop, logger: Logger
   ) {
     self.eventLoop = eventLoop
@@ -79,7 +77,7 @@ final class DataPlane {
     connectionSlots = ConnectionSlots(factor: clientLimits)
     connectionSlots.onFull = { [budgets] address in budgets.note(.connections, address) }
     state = StateWriter(
-      store: stateStore, clock: saved.clock, eventLoop: eventLoop, logger: logger)
+      store: stateStore, archive: archive, clock: saved.clock, eventLoop: eventLoop, logger: logger)
     id = ClusterSubject.newID(prefix: "r")
     tags = PlayTags(prefix: id)
     crashes.restore(saved.crashes, now: Self.nowMilliseconds, unixMilliseconds: Self.unixMilliseconds)

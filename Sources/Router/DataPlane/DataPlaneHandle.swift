@@ -6,12 +6,13 @@ typealias DataPlaneHandle = LoopHandle<DataPlane>
 extension LoopHandle<DataPlane> {
   /// Makes a data plane on that loop.
   static func make(
-    firstEngine: EngineNumber, stateStore: StateStore, saved: SavedState, clientLimits: Int,
-    eventLoop: any EventLoop, logger: Logger
+    firstEngine: EngineNumber, stateStore: StateStore, archive: SessionArchive?, saved: SavedState,
+    clientLimits: Int, eventLoop: any EventLoop, logger: Logger
   ) async throws -> DataPlaneHandle {
     try await eventLoop.submit {
       let plane = DataPlane(
-        firstEngine: firstEngine, stateStore: stateStore, saved: saved, clientLimits: clientLimits,
+        firstEngine: firstEngine, stateStore: stateStore, archive: archive, saved: saved,
+        clientLimits: clientLimits,
         eventLoop: eventLoop, logger: logger)
       return DataPlaneHandle(plane, on: eventLoop)
     }.get()

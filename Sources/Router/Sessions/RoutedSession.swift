@@ -4,10 +4,10 @@ import WireProtocol
 
 /// One session as the Router knows it: its playback, where each packet belongs, who listens. The packet path needs
 /// the counter, the ring and the outlets, and nothing of the playback. Confined to the data plane's loop.
-final class RoutedSession {
-  let id: SessionID
+package final class RoutedSession {
+  package let id: SessionID
   /// Changed by steps of the data plane (`DataPlane.run`), which performs the actions that they return.
-  var playback: Playback {
+  package var playback: Playback {
     didSet {
       guard playback.plan.queueRevision != accountedRevision else { return }
       keptEncodedQueue = nil
@@ -60,6 +60,11 @@ final class RoutedSession {
     playback = Playback(id: id)
     route = .allocate(capacity: 1)
     route.initialize(to: PacketRoute(engine: engine, session: self))
+  }
+
+  /// A session that is accounted to nobody.
+  package convenience init(id: SessionID) {
+    self.init(id: id, accounts: SessionAccounts())
   }
 
   deinit {

@@ -72,6 +72,8 @@ package struct SavedState: Sendable {
 package struct StateBatch: Sendable {
   /// Sessions whose rows are to be gone, before anything is written.
   package var cleared: Set<SessionID> = []
+  /// Sessions that are another Router's: their rows here are to be gone, and nothing else.
+  package var lost: Set<SessionID> = []
   package var changes: [SessionID: QueueChanges] = [:]
   package var records: [SessionRecord] = []
   package var positions: [(session: SessionID, milliseconds: Int)] = []
@@ -86,8 +88,23 @@ package struct StateBatch: Sendable {
   package init() {}
 
   package var isEmpty: Bool {
-    cleared.isEmpty && changes.isEmpty && records.isEmpty && positions.isEmpty
+    cleared.isEmpty && lost.isEmpty && changes.isEmpty && records.isEmpty && positions.isEmpty
       && engineStartedAtMilliseconds == nil && crashes.isEmpty && answers.isEmpty && forgottenAnswers.isEmpty
+  }
+}
+
+extension StateBatch {
+  /// The same without anything of sessions that are another Router's.
+  func without(_ ids: Set<SessionID>) -> StateBatch {
+    guard !ids.isEmpty else { return self }
+    var batch = self
+    batch.lost.formUnion(ids)
+    batch.cleared.subtract(ids)
+    for id in ids { batch.changes[id] = nil }
+    batch.records.removeAll { ids.contains($0.id) }
+    batch.positions.removeAll { ids.contains($0.session) }
+    batch.answers.removeAll { ids.contains($0.intent.sessionID) }
+    return batch
   }
 }
 

@@ -116,9 +116,11 @@ package final class StateStore: Sendable {
   package func write(_ batch: StateBatch, completion: @escaping @Sendable (Result<Void, any Error>) -> Void) {
     database.asyncWrite { [path, fileNumber] database in
       try Self.checkPlace(of: path, fileNumber)
-      for id in batch.cleared {
-        for table in ["waiting", "played", "session"] {
-          try database.run(cached: "DELETE FROM \(table) WHERE session_id = ?", [id.description])
+      for ids in [batch.lost, batch.cleared] {
+        for id in ids {
+          for table in ["waiting", "played", "session"] {
+            try database.run(cached: "DELETE FROM \(table) WHERE session_id = ?", [id.description])
+          }
         }
       }
       for (id, changes) in batch.changes {

@@ -4,44 +4,31 @@ import ServiceSupport
 import WireProtocol
 
 /// Collects on the data plane's loop what is to be kept, and has it written: one transaction at a time, each
-/// with everything that has changed during the one before.
+/// with everything that has changed during the one before. With several Routers it is written to the archive first, where
+/// the others find it, and then to the disk, from which this one reads queues.
 ///
 /// What a client asks for is in effect once it is written: where that fails, its session returns to what it was
 /// (`SessionUndo`) and the client is told. What the engine reports is in effect all the same, and is tried again.
-final class StateWriter {
-  /// One that waits for a transaction.
-  private enum Waiter {
-    case own(() -> Void)
-    /// A client's command; told why where it could not be written.
-    case command(ClientID, (ErrorReport?) -> Void)
-  }
-
-  /// What a transaction carries besides its rows.
-  private struct Cargo {
-    /// Sessions whose own row it writes.
-    var sessions: [SessionID: RoutedSession] = [:]
-    /// Of those, the ones that were saved for what the engine or the Router did.
-    var own: Set<SessionID> = []
-    /// Sessions whose rows are all written anew.
-    var anew: [SessionID: RoutedSession] = [:]
-    var undos: [SessionID: SessionUndo] = [:]
-    var waiters: [Waiter] = []
-  }
-
+package final class StateWriter {
   let clock: CumulativeUptimeClock
   /// Takes sessions back to what they were. Set once.
   var onFailure: ([SessionUndo]) -> Void = { _ in }
   /// Told the sessions that are written.
   var onWritten: ([RoutedSession]) -> Void = { _ in }
+  /// Told each session that another Router has written: nothing of it is written here any more.
+  package var onOvertaken: (SessionID) -> Void = { _ in }
   /// Why the state cannot be written; nil while it can.
-  private(set) var problem: String?
-  private let store: StateStore
-  private let eventLoop: any EventLoop
+  package private(set) var problem: String?
+  let store: StateStore
+  let archive: SessionArchive?
+  let eventLoop: any EventLoop
   private let logger: Logger
-  private var batch = StateBatch()
-  private var cargo = Cargo()
+  var batch = StateBatch()
+  var cargo = StateCargo()
   /// What is being written.
-  private var underway: (batch: StateBatch, cargo: Cargo)?
+  var underway: (batch: StateBatch, cargo: StateCargo)?
+  /// Done once what is being written is.
+  var afterwards: [() -> Void] = []
   private var waiting = DiskWaiters()
   private var clockWrittenMilliseconds = 0
   private var isCollecting = false
@@ -49,8 +36,12 @@ final class StateWriter {
   private var closing: EventLoopPromise<Void>?
   private var isClosed = false
 
-  init(store: StateStore, clock: CumulativeUptimeClock, eventLoop: any EventLoop, logger: Logger) {
+  package init(
+    store: StateStore, archive: SessionArchive? = nil, clock: CumulativeUptimeClock,
+    eventLoop: any EventLoop, logger: Logger
+  ) {
     self.store = store
+    self.archive = archive
     self.clock = clock
     self.eventLoop = eventLoop
     self.logger = logger
@@ -70,7 +61,7 @@ final class StateWriter {
   /// Called before a client's command changes a session.
   ///
   /// - Throws: `overloaded` where too many commands wait.
-  func prepare(_ session: RoutedSession, for client: ClientID) throws(RequestError) {
+  package func prepare(_ session: RoutedSession, for client: ClientID) throws(RequestError) {
     try waiting.requireRoom(for: client)
     if cargo.undos[session.id] == nil { cargo.undos[session.id] = SessionUndo(session) }
   }
@@ -82,10 +73,12 @@ final class StateWriter {
   /// Writes what a client's command has changed of a session.
   ///
   /// - Parameter done: called on the loop once it is on disk, or, with the reason, once all is as before.
-  func save(_ session: RoutedSession, for client: ClientID, then done: @escaping (ErrorReport?) -> Void) {
+  package func save(
+    _ session: RoutedSession, for client: ClientID, then done: @escaping (ErrorReport?) -> Void
+  ) {
     collect(session)
     waiting.add(client)
-    cargo.waiters.append(.command(client, done))
+    cargo.waiters.append(.command(session.id, client, done))
     write()
   }
 
@@ -95,7 +88,7 @@ final class StateWriter {
   ///
   /// - Parameter done: called on the loop once it is on disk, or cannot be brought there: then it is in effect
   ///   all the same, `problem` says why, and it is tried again.
-  func save(_ session: RoutedSession, then done: (() -> Void)? = nil) {
+  package func save(_ session: RoutedSession, then done: (() -> Void)? = nil) {
     collect(session)
     cargo.own.insert(session.id)
     if let done { cargo.waiters.append(.own(done)) }
@@ -110,12 +103,7 @@ final class StateWriter {
 
   /// Takes a session off the disk.
   func forget(_ session: RoutedSession) {
-    guard session.touchedMilliseconds > 0 else { return }
-    drop(session)
-  }
-
-  /// Takes a session off the disk that is another Router's now: what is yet to be written of it is not.
-  func drop(_ session: RoutedSession) {
+    guard session.touchedMilliseconds > 0, !session.isForgotten else { return }
     batch.cleared.insert(session.id)
     batch.changes[session.id] = nil
     cargo.sessions[session.id] = nil
@@ -125,7 +113,7 @@ final class StateWriter {
   }
 
   /// Writes how far the sessions that play have come, and tries again what could not be written.
-  func savePositions(of sessions: some Sequence<RoutedSession>) {
+  package func savePositions(of sessions: some Sequence<RoutedSession>) {
     batch.positions = sessions.filter { $0.state == .streaming }.map {
       ($0.id, $0.snapshot.positionMilliseconds ?? 0)
     }
@@ -163,6 +151,10 @@ final class StateWriter {
   }
 
   func retract(_ intent: Intent) {
+    // A write that has failed may have brought it to the archive.
+    if archive != nil {
+      batch.forgottenAnswers += batch.answers.filter { $0.intent == intent }.map(\.number)
+    }
     batch.answers.removeAll { $0.intent == intent }
   }
 
@@ -214,7 +206,7 @@ final class StateWriter {
   }
 
   /// - Parameter isRetry: while nothing can be written, it is tried at each checkpoint alone.
-  private func write(isRetry: Bool = false) {
+  func write(isRetry: Bool = false) {
     guard underway == nil, !isCollecting, !isClosed, problem == nil || isRetry else { return }
     for (id, session) in cargo.anew {
       batch.cleared.insert(id)
@@ -225,14 +217,29 @@ final class StateWriter {
     underway = (batch, cargo)
     let taken = batch
     batch = StateBatch()
-    cargo = Cargo()
+    cargo = StateCargo()
     let writer = NIOLoopBound(self, eventLoop: eventLoop)
-    store.write(taken) { [eventLoop] result in
-      eventLoop.execute { writer.value.written(result) }
+    guard let archive else {
+      return store.write(taken) { [eventLoop] result in
+        eventLoop.execute { writer.value.written(result) }
+      }
+    }
+    Task { [store, eventLoop] in
+      let outcome = await archive.write(taken)
+      if let failure = outcome.failure {
+        return eventLoop.execute { writer.value.written(.failure(failure), outcome) }
+      }
+      store.write(taken.without(outcome.overtaken)) { result in
+        eventLoop.execute { writer.value.written(result, outcome) }
+      }
     }
   }
 
-  private func written(_ result: Result<Void, any Error>) {
+  private func written(_ result: Result<Void, any Error>, _ outcome: SessionArchive.Outcome? = nil) {
+    if let outcome, !outcome.overtaken.isEmpty {
+      drop(outcome.overtaken)
+      for id in outcome.overtaken { onOvertaken(id) }
+    }
     guard let (written, carried) = underway else { return }
     underway = nil
     switch result {
@@ -246,8 +253,10 @@ final class StateWriter {
       let words = "the state cannot be written: \(error)"
       if problem != words { logger.error("\(words)") }
       problem = words
-      putBack(written, carried)
+      putBack(written, carried, ahead: outcome?.ahead ?? [], error is ArchiveError ? .unarchived : .unwritten)
     }
+    for step in afterwards { step() }
+    afterwards = []
     // After a failure the next checkpoint tries again.
     if problem == nil, !cargo.sessions.isEmpty || !cargo.waiters.isEmpty || !batch.isEmpty { write() }
     if let closing, underway == nil {
@@ -256,11 +265,11 @@ final class StateWriter {
     }
   }
 
-  private func tell(_ waiters: [Waiter], _ report: ErrorReport?) {
+  func tell(_ waiters: [StateCargo.Waiter], _ report: ErrorReport?) {
     for waiter in waiters {
       switch waiter {
       case .own(let done): done()
-      case .command(let client, let done):
+      case .command(_, let client, let done):
         waiting.leave(client)
         done(report)
       }
@@ -269,7 +278,11 @@ final class StateWriter {
 
   /// Nothing of it is on disk: what clients asked for is undone, with what has come on top of it since, and the rest
   /// is to be written with the next.
-  private func putBack(_ written: StateBatch, _ carried: Cargo) {
+  ///
+  /// - Parameter ahead: sessions of which the archive may have what was to be written, all the same.
+  private func putBack(
+    _ written: StateBatch, _ carried: StateCargo, ahead: Set<SessionID>, _ report: ErrorReport
+  ) {
     let later = cargo
     let undos = later.undos.merging(carried.undos) { $1 }
     cargo.undos = [:]
@@ -290,7 +303,10 @@ final class StateWriter {
       cargo.sessions[id] = session
     }
     undo(undos)
-    tell(carried.waiters + later.waiters.filter { if case .command = $0 { true } else { false } }, .unwritten)
+    for id in ahead {
+      if let session = carried.sessions[id], !session.isForgotten { writeAnew(session) }
+    }
+    tell(carried.waiters + later.waiters.filter { if case .command = $0 { true } else { false } }, report)
   }
 
   private func undo(_ undos: [SessionID: SessionUndo]) {
@@ -304,11 +320,4 @@ final class StateWriter {
     }
     onFailure(Array(undos.values))
   }
-}
-
-extension ErrorReport {
-  /// What a client asked for, and a full or broken disk did not take.
-  fileprivate static let unwritten = ErrorReport(
-    .storageFailed, "it could not be written to disk, and is not done",
-    hint: "make room on the disk of the Router's state; /ready says what is wrong", stage: .command)
 }

@@ -6,19 +6,19 @@ import NIOPosix
 import Synchronization
 
 /// A real nats-server with a folder and a port of its own. `end` it, so that no process is left.
-final class NATSServerProcess: Sendable {
-  let port: Int
-  let clusterPort: Int
-  let folder: String
+package final class NATSServerProcess: Sendable {
+  package let port: Int
+  package let clusterPort: Int
+  package let folder: String
   private let configuration: String
   private let process = Mutex<pid_t?>(nil)
 
-  var url: String { "nats://127.0.0.1:\(port)" }
+  package var url: String { "nats://127.0.0.1:\(port)" }
 
   /// - Parameters:
   ///   - configuration: lines of the server's configuration, without port and store.
   ///   - clusterPorts: of all nodes, this one's too, at `node`.
-  init(
+  package init(
     _ configuration: String = "", jetStream: Bool = false, node: Int? = nil, clusterPorts: [Int] = [],
     run: Bool = true
   ) throws {
@@ -39,19 +39,19 @@ final class NATSServerProcess: Sendable {
     if run { try start() }
   }
 
-  func start() throws {
+  package func start() throws {
     let path = folder + "/server.conf"
     try configuration.write(toFile: path, atomically: true, encoding: .utf8)
     let process = try Self.spawn(Self.executable, ["-c", path, "-l", folder + "/log"])
     self.process.withLock { $0 = process }
   }
 
-  func signal(_ number: Int32) {
+  package func signal(_ number: Int32) {
     process.withLock { if let process = $0 { kill(process, number) } }
   }
 
   /// Ends it at once, as `kill -9` does.
-  func end() {
+  package func end() {
     process.withLock { process in
       guard let running = process else { return }
       kill(running, SIGKILL)
@@ -61,7 +61,7 @@ final class NATSServerProcess: Sendable {
   }
 
   /// Ends it and takes its folder away.
-  func remove() {
+  package func remove() {
     end()
     try? FileManager.default.removeItem(atPath: folder)
   }
@@ -80,7 +80,7 @@ final class NATSServerProcess: Sendable {
     var code: Int32
   }
 
-  static func spawn(_ program: String, _ arguments: [String]) throws -> pid_t {
+  package static func spawn(_ program: String, _ arguments: [String]) throws -> pid_t {
     var process: pid_t = 0
     // The strings live until the call has returned.
     var words: [UnsafeMutablePointer<CChar>?] = ([program] + arguments).map { strdup($0) }
@@ -92,7 +92,7 @@ final class NATSServerProcess: Sendable {
   }
 
   /// Runs a program to its end.
-  static func run(_ program: String, _ arguments: [String]) throws {
+  package static func run(_ program: String, _ arguments: [String]) throws {
     let process = try spawn(program, arguments)
     var status: Int32 = 0
     waitpid(process, &status, 0)
@@ -102,7 +102,7 @@ final class NATSServerProcess: Sendable {
   private static let givenPorts = Mutex<Set<Int>>([])
 
   /// A port that nobody listens on, below those that the system gives to connections, and none that was given before.
-  static func freePort() throws -> Int {
+  package static func freePort() throws -> Int {
     for _ in 0..<1_000 {
       let port = Int.random(in: 10_000..<32_000)
       guard givenPorts.withLock({ $0.insert(port).inserted }) else { continue }
@@ -122,30 +122,4 @@ final class NATSServerProcess: Sendable {
     }
     throw SpawnError(program: "bind", code: errno)
   }
-}
-
-/// What callbacks have told.
-final class Told<Value: Sendable>: Sendable {
-  private let state = Mutex<[Value]>([])
-  var values: [Value] { state.withLock { $0 } }
-  func add(_ value: Value) { state.withLock { $0.append(value) } }
-
-  /// Waits for so many values; gives what there is after 10 s.
-  func values(_ count: Int) async -> [Value] {
-    await eventually { self.values.count >= count }
-    return values
-  }
-}
-
-/// Looks again and again until something is so.
-///
-/// - Returns: whether it was within the time.
-@discardableResult
-func eventually(within seconds: Double = 10, _ isSo: () async throws -> Bool) async rethrows -> Bool {
-  let deadline = ContinuousClock.now + .seconds(seconds)
-  while ContinuousClock.now < deadline {
-    if try await isSo() { return true }
-    try? await Task.sleep(for: .milliseconds(5))
-  }
-  return false
 }

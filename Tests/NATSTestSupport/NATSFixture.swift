@@ -4,19 +4,21 @@ import NIOCore
 import NIOPosix
 
 /// Clients that are closed after the test, and servers that are removed.
-final class NATSFixture: Sendable {
+package final class NATSFixture: Sendable {
   private let clients = Told<NATSClient>()
   private let servers = Told<NATSServerProcess>()
-  let log = Logger(label: "nats.tests") { _ in SwiftLogNoOpLogHandler() }
+  package init() {}
 
-  func server(_ configuration: String = "", jetStream: Bool = false) throws -> NATSServerProcess {
+  package let log = Logger(label: "nats.tests") { _ in SwiftLogNoOpLogHandler() }
+
+  package func server(_ configuration: String = "", jetStream: Bool = false) throws -> NATSServerProcess {
     let server = try NATSServerProcess(configuration, jetStream: jetStream)
     servers.add(server)
     return server
   }
 
   /// Three nodes with JetStream.
-  func cluster() throws -> [NATSServerProcess] {
+  package func cluster() throws -> [NATSServerProcess] {
     let ports = try (0..<3).map { _ in try NATSServerProcess.freePort() }
     return try ports.indices.map { node in
       let server = try NATSServerProcess(jetStream: true, node: node, clusterPorts: ports)
@@ -26,7 +28,7 @@ final class NATSFixture: Sendable {
   }
 
   /// A client; it need not be connected.
-  func start(
+  package func start(
     _ urls: String, eventLoop: (any EventLoop)? = nil, _ change: (inout NATSConfiguration) -> Void = { _ in }
   ) throws -> NATSClient {
     var configuration = NATSConfiguration(servers: try NATSServerAddress.list(urls), name: "tests")
@@ -39,7 +41,7 @@ final class NATSFixture: Sendable {
   }
 
   /// A client that is connected.
-  func connect(
+  package func connect(
     _ urls: String, eventLoop: (any EventLoop)? = nil, _ change: (inout NATSConfiguration) -> Void = { _ in }
   ) async throws -> NATSClient {
     let client = try start(urls, eventLoop: eventLoop, change)
@@ -47,24 +49,24 @@ final class NATSFixture: Sendable {
     return client
   }
 
-  func end() {
+  package func end() {
     for client in clients.values { client.close() }
     for server in servers.values { server.remove() }
   }
 }
 
 /// Gives a test its servers and clients, and ends them.
-func withNATS(_ body: (NATSFixture) async throws -> Void) async throws {
+package func withNATS(_ body: (NATSFixture) async throws -> Void) async throws {
   let fixture = NATSFixture()
   defer { fixture.end() }
   try await body(fixture)
 }
 
-func bytes(_ text: String) -> ByteBuffer { ByteBuffer(string: text) }
+package func bytes(_ text: String) -> ByteBuffer { ByteBuffer(string: text) }
 
 extension NATSClient {
   /// All that was said before has come to the server.
-  func roundTrip() async throws {
+  package func roundTrip() async throws {
     do throws(NATSError) {
       _ = try await request(ByteBuffer(), to: "nobody.is.here")
     } catch .noResponders {}

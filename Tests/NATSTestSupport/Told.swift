@@ -1,0 +1,30 @@
+import Synchronization
+
+/// What callbacks have told.
+package final class Told<Value: Sendable>: Sendable {
+  private let state = Mutex<[Value]>([])
+
+  package init() {}
+
+  package var values: [Value] { state.withLock { $0 } }
+  package func add(_ value: Value) { state.withLock { $0.append(value) } }
+
+  /// Waits for so many values; gives what there is after 10 s.
+  package func values(_ count: Int) async -> [Value] {
+    await eventually { self.values.count >= count }
+    return values
+  }
+}
+
+/// Looks again and again until something is so.
+///
+/// - Returns: whether it was within the time.
+@discardableResult
+package func eventually(within seconds: Double = 10, _ isSo: () async throws -> Bool) async rethrows -> Bool {
+  let deadline = ContinuousClock.now + .seconds(seconds)
+  while ContinuousClock.now < deadline {
+    if try await isSo() { return true }
+    try? await Task.sleep(for: .milliseconds(5))
+  }
+  return false
+}
