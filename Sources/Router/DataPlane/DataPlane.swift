@@ -66,8 +66,8 @@ final class DataPlane {
   }
 
   init(
-    firstEngine: EngineNumber, stateStore: StateStore, archive: SessionArchive?, saved: SavedState, clientLimits: Int,
-    eventLoop: any EventLoop, logger: Logger
+    firstEngine: EngineNumber, stateStore: StateStore, archive: SessionArchive?, saved: SavedState,
+    clientLimits: Int, eventLoop: any EventLoop, logger: Logger
   ) {
     self.eventLoop = eventLoop
     self.logger = logger
