@@ -154,6 +154,50 @@ async def test_a_killed_routers_sessions_are_heard_at_the_other(cluster):
         assert metric(other, "antiphon_router_home_takeovers_total") == SESSIONS
 
 
+async def test_a_killed_routers_queue_and_answers_are_the_others(cluster):
+    home, other = cluster.routers
+    async with listen(home.url, SESSION) as listener:
+        await listener.play(CLIP.url)
+        tracks = [{"url": clip.url, "title": name} for name, clip in list(CLIPS.items())[1:4]]
+        path, key = f"/api/v1/sessions/{SESSION}/queue", {"Idempotency-Key": "once"}
+        added = await request("POST", home.url + path, {"tracks": tracks}, headers=key)
+        assert (added.status, added.body["total"]) == (200, 3), added
+        before = await request("GET", home.url + path)
+        killed = time.monotonic()
+        home.kill()
+        await hears_again(other, SESSION, killed)
+        assert await request("GET", other.url + path) == before
+        # Who has had no answer asks again.
+        again = await request("POST", other.url + path, {"tracks": tracks}, headers=key)
+        assert (again.status, again.body["added"]) == (200, added.body["added"]), again
+        assert (await request("GET", other.url + path)).body["total"] == 3
+    async with listen(other.url, SESSION) as listener:
+        since = listener.mark()
+        await listener.command("skip")
+        packets = await listener.wait_packets(60, since=since)
+        assert_own_tone(listener, TONES["tone:1"], packets[10:])
+
+
+async def test_a_router_and_the_engine_of_its_session_are_killed_together(cluster):
+    home, other = cluster.routers
+    async with listen(home.url, SESSION) as listener:
+        await listener.play(CLIP.url, start_ms=20_000)
+        place = (await listener.wait_packets(150))[-1].position_ms
+        playing = [
+            engine for engine in cluster.engines if (await request("GET", f"{engine.url}/sessions")).body["sessions"]
+        ]
+        assert len(playing) == 1
+        killed = time.monotonic()
+        home.kill()
+        playing[0].kill()
+        seconds = await hears_again(other, SESSION, killed)
+    async with listen(other.url, SESSION) as listener:
+        again = (await listener.wait_packets(1))[0].position_ms
+    # How far it has come is kept every five seconds.
+    passed = (time.monotonic() - killed) * 1_000
+    assert 20_000 <= place - 6_000 <= again <= place + passed, (place, again, seconds)
+
+
 async def test_a_frozen_router_does_no_harm_when_it_thaws(cluster):
     home, other = cluster.routers
     async with AsyncExitStack() as stack:

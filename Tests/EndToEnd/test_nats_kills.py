@@ -1,0 +1,143 @@
+"""As many kills of engines, Routers and the NATS server as `ANTIPHON_CLUSTER_KILLS` says, at seeded moments: nothing is played
+twice, no queue loses or doubles an entry, and everyone hears its own tone again."""
+
+import asyncio
+import contextlib
+import os
+import random
+import statistics
+import time
+
+import aiohttp
+import pytest
+
+from client import listen, request
+from cluster import Cluster, assert_own_tone
+from inbox import PATIENCE_SECONDS, Packet
+from media import OGG_OPUS, tone_clip
+
+KILLS = int(os.environ.get("ANTIPHON_CLUSTER_KILLS", "0"))
+SEED = int(os.environ.get("ANTIPHON_SEED", "1"))
+pytestmark = [
+    pytest.mark.measures,
+    pytest.mark.skipif(not KILLS, reason="ANTIPHON_CLUSTER_KILLS says how many"),
+    pytest.mark.timeout(300 + 30 * KILLS),
+]
+
+SESSIONS = int(os.environ.get("ANTIPHON_CLUSTER_SESSIONS", "60"))
+#: Each session's own tone, in a queue of three tracks that goes round.
+TONES = {f"tone{number}": 300 + 50 * number for number in range(SESSIONS)}
+CLIPS = {session: tone_clip(frequency, 30, OGG_OPUS) for session, frequency in TONES.items()}
+TRACKS = 3
+
+
+class Follower:
+    """Who listens to a session at any Router that lets it in."""
+
+    def __init__(self, cluster: Cluster, session: str, chance: random.Random) -> None:
+        self.cluster, self.session, self._chance = cluster, session, chance
+        self.packets: list[Packet] = []
+
+    async def follow(self) -> None:
+        while True:
+            router = self._chance.choice(self.cluster.routers)
+            with contextlib.suppress(aiohttp.ClientError, AssertionError, OSError):
+                async with listen(router.url, self.session) as listener:
+                    heard = 0
+                    while not listener.closed:
+                        with contextlib.suppress(AssertionError):
+                            await listener.wait_packets(1, since=listener.mark(), seconds=0.5)
+                        packets = listener.packets()
+                        self.packets += packets[heard:]
+                        # One who hears nothing connects anew, as clients do.
+                        if len(packets) == heard:
+                            break
+                        heard = len(packets)
+                    if heard > 25:
+                        assert_own_tone(listener, TONES[self.session], packets)
+            await asyncio.sleep(0.05)
+
+    def silence_ms(self, since: int) -> float:
+        """The longest silence from a moment on."""
+        times = [since, *(packet.arrived_ns for packet in self.packets if packet.arrived_ns >= since)]
+        times.append(time.monotonic_ns())
+        return max(after - before for before, after in zip(times, times[1:], strict=False)) / 1e6
+
+
+async def test_kills_at_seeded_moments(tmp_path, media):
+    media.make(*CLIPS.values())
+    chance = random.Random(SEED)
+    silences: dict[str, list[float]] = {"engine": [], "router": [], "nats": []}
+    with Cluster(tmp_path, media.root, engines=3, routers=3) as cluster:
+        async with asyncio.TaskGroup() as tasks:
+            followers = [Follower(cluster, session, chance) for session in TONES]
+            following = [tasks.create_task(follower.follow()) for follower in followers]
+            await asyncio.gather(*(fill(cluster, session) for session in TONES))
+            await settled(cluster)
+            for number in range(KILLS):
+                await asyncio.sleep(chance.uniform(0, 2))
+                kind = chance.choices(("engine", "router", "nats"), (45, 45, 10))[0]
+                since = time.monotonic_ns()
+                await strike(cluster, kind, chance)
+                await settled(cluster)
+                silences[kind] += [follower.silence_ms(since) for follower in followers]
+                print(f"kill {number + 1}, {kind}: longest silence {max(silences[kind][-SESSIONS:]):.0f} ms", flush=True)
+            for task in following:
+                task.cancel()
+    for kind, found in silences.items():
+        if found:
+            quantiles = statistics.quantiles(found, n=100)
+            print(f"seed {SEED}, {kind}: {len(found)} silences, p50 {quantiles[49]:.0f} ms, p99 {quantiles[98]:.0f} ms")
+
+
+async def fill(cluster: Cluster, session: str) -> None:
+    """Gives a session its queue, and has it go round."""
+    path = f"{cluster.router.url}/api/v1/sessions/{session}"
+    tracks = [{"url": CLIPS[session].url, "title": f"{session} {number}"} for number in range(TRACKS)]
+    for part, body in (("queue", {"tracks": tracks}), ("queue/loop", {"mode": "queue"})):
+        answer = await request("POST", f"{path}/{part}", body)
+        while answer.status == 429:
+            await asyncio.sleep(0.5)
+            answer = await request("POST", f"{path}/{part}", body)
+        assert answer.status == 200, answer
+
+
+async def strike(cluster: Cluster, kind: str, chance: random.Random) -> None:
+    """Kills one, and starts it again after a while."""
+    victim = cluster.nats if kind == "nats" else chance.choice(getattr(cluster, f"{kind}s"))
+    await asyncio.to_thread(victim.kill)
+    await asyncio.sleep(chance.uniform(0.1, 1.5))
+    await asyncio.to_thread(victim.start)
+
+
+async def settled(cluster: Cluster) -> None:
+    """Each session is played by one engine, has one home and its whole queue, and stays so for a moment."""
+    deadline = time.monotonic() + 3 * PATIENCE_SECONDS
+    since = None
+    while since is None or time.monotonic() - since < 1:
+        found = await faults(cluster)
+        since = None if found else since or time.monotonic()
+        assert time.monotonic() < deadline, found
+        await asyncio.sleep(0.2)
+
+
+async def faults(cluster: Cluster) -> list[str]:
+    players: dict[str, int] = dict.fromkeys(TONES, 0)
+    found = []
+    try:
+        for engine in cluster.engines:
+            for session in (await request("GET", f"{engine.url}/sessions")).body["sessions"]:
+                players[session["session_id"]] += 1
+        router = cluster.routers[0]
+        for session in TONES:
+            answer = await request("GET", f"{router.url}/api/v1/sessions/{session}/queue")
+            if answer.status != 200:
+                found.append(f"{session}: {answer}")
+                continue
+            titles = [track["title"] for track in answer.body["tracks"]]
+            titles.append((answer.body.get("current") or {}).get("title"))
+            if sorted(map(str, titles)) != [f"{session} {number}" for number in range(TRACKS)]:
+                found.append(f"{session} has {titles}")
+    except (aiohttp.ClientError, OSError) as error:
+        return [str(error)]
+    return found + [f"{session} is played by {count} engines" for session, count in players.items() if count != 1]
