@@ -166,7 +166,7 @@ async def test_a_killed_routers_queue_and_answers_are_the_others(cluster):
         killed = time.monotonic()
         home.kill()
         await hears_again(other, SESSION, killed)
-        assert await request("GET", other.url + path) == before
+        assert (await request("GET", other.url + path)).body == before.body
         # Who has had no answer asks again.
         again = await request("POST", other.url + path, {"tracks": tracks}, headers=key)
         assert (again.status, again.body["added"]) == (200, added.body["added"]), again
@@ -195,7 +195,7 @@ async def test_a_router_and_the_engine_of_its_session_are_killed_together(cluste
         again = (await listener.wait_packets(1))[0].position_ms
     # How far it has come is kept every five seconds.
     passed = (time.monotonic() - killed) * 1_000
-    assert 20_000 <= place - 6_000 <= again <= place + passed, (place, again, seconds)
+    assert max(20_000, place - 6_000) <= again <= place + passed, (place, again, seconds)
 
 
 async def test_a_frozen_router_does_no_harm_when_it_thaws(cluster):
