@@ -36,7 +36,7 @@ extension SessionArchive {
     let known = sessions[id]?.revision ?? 0
     let there = entry?.value.flatMap { Self.decode($0) }
     switch attempt {
-    case .write(let write) where there?.write == write.name:
+    case .write(let write, _) where there?.write == write.name:
       commit(write, entry?.revision ?? 0, clock.milliseconds(), &outcome)
     case .removal where entry?.value == nil:
       removed.append((id, entry?.revision ?? known))
@@ -46,9 +46,10 @@ extension SessionArchive {
     case _ where there?.write.hasPrefix("\(writer)-") == true:
       sessions[id, default: ArchivedSession()].revision = entry?.revision ?? 0
       keepRows(of: attempt, id)
-    case .write(let write):
+    case .write(let write, let isRefused):
       forget(id)
-      discard(write.newRevisions)
+      // One that was not refused may have come, and who has the session now may name its rows.
+      if isRefused { discard(write.newRevisions) }
       outcome.overtaken.insert(id)
     case .removal:
       forget(id)
@@ -58,7 +59,7 @@ extension SessionArchive {
 
   /// Rows of a write that has not come, and still may, are erased once a later one has.
   private func keepRows(of attempt: Attempt, _ id: SessionID) {
-    guard case .write(let write) = attempt else { return }
+    guard case .write(let write, _) = attempt else { return }
     let room = RouterLimits.maximumArchiveGarbage - leftovers[id, default: []].count
     leftovers[id, default: []] += write.newRevisions.prefix(room)
   }

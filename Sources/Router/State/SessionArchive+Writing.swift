@@ -52,7 +52,7 @@ extension SessionArchive {
       case .success(let revision): commit(write, revision, now, &outcome)
       // It may be this Router's own write of before, or one that JetStream is still at.
       case .failure(let error) where error == .wrongRevision || error.isOutcomeUnknown:
-        unsettled[write.id] = .write(write)
+        unsettled[write.id] = .write(write, isRefused: error == .wrongRevision)
         if error != .wrongRevision {
           outcome.ahead.insert(write.id)
           outcome.failure = ArchiveError(error)

@@ -22,7 +22,8 @@ package actor SessionArchive {
 
   /// A write whose outcome is not known.
   enum Attempt {
-    case write(ArchiveWrite)
+    /// Where it was refused, it is the reason that is not known.
+    case write(ArchiveWrite, isRefused: Bool)
     case removal
   }
 
