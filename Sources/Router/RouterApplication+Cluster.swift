@@ -5,6 +5,15 @@ import WireProtocol
 
 /// Where the Router's engines are, and other Routers.
 extension RouterApplication {
+  /// What is kept on this disk. With NATS that is a file of its own, so that the queues of one machine stay what they
+  /// are, and none of it are sessions: they are read from NATS.
+  func openState() throws -> StateStore {
+    guard configuration.cluster.nats != nil else { return try StateStore(directory: configuration.state) }
+    let state = try StateStore(directory: configuration.state, name: "cluster")
+    try state.removeSessions()
+    return state
+  }
+
   /// The way to NATS, and what is kept there of sessions; nil for the Unix socket.
   func makeNATS(
     _ eventLoop: any EventLoop, clock: CumulativeUptimeClock

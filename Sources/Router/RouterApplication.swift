@@ -58,8 +58,7 @@ package struct RouterApplication: Service {
   }
 
   private func serve(on loops: MultiThreadedEventLoopGroup) async throws {
-    let state = try StateStore(directory: configuration.state)
-    if configuration.cluster.nats != nil { try state.removeSessions() }
+    let state = try openState()
     let saved = try state.load()
     let nats = try makeNATS(loops.next(), clock: saved.clock)
     let plane = try await DataPlaneHandle.make(

@@ -23,8 +23,10 @@ package final class StateStore: Sendable {
   private let fileNumber: UInt64?
 
   /// Opens the file below the folder, or makes both.
-  package init(directory: String) throws(OpenError) {
-    path = directory + "/router.sqlite"
+  ///
+  /// - Parameter name: of the file, without its ending.
+  package init(directory: String, name: String = "router") throws(OpenError) {
+    path = "\(directory)/\(name).sqlite"
     do {
       try FileManager.default.createDirectory(
         atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
