@@ -113,7 +113,7 @@ extension PacingRulesTests {
     #expect(places(router.takeLog()).isEmpty)
   }
 
-  @Test func `a burst goes to who asks, whoever owns the session`() throws {
+  @Test func `a burst goes to who asks, not to the session's owner`() throws {
     let other = try playOwned()
     let request = simulated.requests.make(nil, from: other, now: simulated.now)
     simulated.burst(100, of: a, as: request)

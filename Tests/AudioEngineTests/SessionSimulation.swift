@@ -132,7 +132,7 @@ struct SessionSimulation {
     }
   }
 
-  /// Whoever becomes a session's home asks where it is before anything else.
+  /// A Router that becomes a session's home asks where it is before anything else.
   private mutating func homeCommands(to id: SessionID) {
     guard let number = simulated.routers.indices.randomElement(using: &random) else { return }
     let epoch = UInt64.random(in: 1...20, using: &random)

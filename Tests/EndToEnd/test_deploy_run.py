@@ -210,7 +210,7 @@ async def test_with_nats_two_of_each_run_and_stop_clean(tmp_path, how):
         async with listen(urls[0], "newcomer") as listener:
             await listener.play(samples[0]["url"])
             await listener.wait_packets(10)
-        # Whoever runs the one-machine path finds its own queues as they were.
+        # One machine's own queues are as they were.
         assert os.listdir(tmp_path / "state") == [f"antiphon-nats-{arguments[2]}"]
 
         async with deploy_run(*arguments) as second:

@@ -134,7 +134,9 @@ async def test_a_player_hears_through_the_guest(cluster):
             while len(sound) < 20_000:
                 sound += await response.content.readany()
             assert sound.startswith(b"OggS")
-        # Its place is free again.
+        async with http.head(f"{guest.url}/listen/{SESSION}.ogg") as response:
+            assert response.status == 200
+        # Their places are free again.
         await asyncio.to_thread(wait_metric, guest, "antiphon_router_forwarded_connections", 0)
 
 

@@ -35,6 +35,11 @@ extension Homes {
   private func verified(_ id: SessionID, _ claim: HomeBucket.Claim) {
     underway.remove(id)
     take(claim, id, replacing: directory.home(of: id))
+    // Another Router has written what is kept of it, and it is this one's all the same: it is read anew.
+    guard case .won = claim, let epoch = directory.ownEpoch(of: id), arrivals[id] == nil,
+      plane.store.sessions[id] == nil
+    else { return }
+    arrive(id, epoch: epoch, isTakeover: true)
   }
 
   // MARK: Claims
@@ -89,6 +94,7 @@ extension Homes {
   }
 
   private func load(_ id: SessionID, epoch: UInt64, isTakeover: Bool) {
+    guard imports.insert(id).inserted else { return }
     let context = NIOLoopBound(self, eventLoop: eventLoop)
     plane.state.importSession(id).whenComplete {
       context.value.imported(id, epoch: epoch, isTakeover: isTakeover, $0)
@@ -99,13 +105,25 @@ extension Homes {
     _ id: SessionID, epoch: UInt64, isTakeover: Bool,
     _ result: Result<(record: SessionRecord, answers: [StoredAnswer])?, any Error>
   ) {
-    guard directory.ownEpoch(of: id) == epoch else { return }
+    imports.remove(id)
+    guard directory.ownEpoch(of: id) == epoch else {
+      // It went, and came back meanwhile.
+      if case .importing = arrivals[id], let epoch = directory.ownEpoch(of: id) {
+        load(id, epoch: epoch, isTakeover: true)
+      }
+      return
+    }
     switch result {
     case .success(let kept):
+      failedImports.remove(id)
       if let kept { plane.restore(kept.record, answers: kept.answers) }
       settle(id, epoch: epoch, isTakeover: isTakeover)
     case .failure(let error):
-      logger.error("what is kept of the session cannot be read: \(error)", metadata: ["session": "\(id)"])
+      if failedImports.insert(id).inserted {
+        logger.error(
+          "what is kept of the session cannot be read: \(error); trying again",
+          metadata: ["session": "\(id)"])
+      }
       eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(RouterLimits.homeRetryMilliseconds)) {
         [weak self] in
         guard let self, directory.ownEpoch(of: id) == epoch else { return }

@@ -68,7 +68,7 @@ extension Homes {
 
   private static func unreachable(_ id: SessionID, _ router: RouterHeartbeat) -> RequestError {
     RequestError(
-      .routerUnavailable, "the Router that runs the session \(id) cannot be reached at \(router.address)",
+      .routerUnavailable, "the Router that runs the session \(id) cannot be reached",
       hint: "try again; its operator sets --cluster-address")
   }
 

@@ -30,6 +30,10 @@ final class Homes: SessionHomes {
   let bucket: HomeBucket
   var directory: HomeDirectory
   var arrivals: [SessionID: Arrival] = [:]
+  /// Sessions that are being imported: one import of a session at a time, since an older one may end last.
+  var imports: Set<SessionID> = []
+  /// Those of which an import has failed.
+  var failedImports: Set<SessionID> = []
   /// Sessions whose key is being written or read, and those of them that are being given up.
   var underway: Set<SessionID> = []
   var releasing: Set<SessionID> = []
@@ -198,6 +202,7 @@ final class Homes: SessionHomes {
     guard change != .nothing else { return }
     if change == .lost {
       arrivals[id] = nil
+      failedImports.remove(id)
       unusedSince[id] = nil
       plane.lose(id)
     }
@@ -229,7 +234,10 @@ final class Homes: SessionHomes {
   func takeOverNext() {
     guard isKnown, !isStopping, client.isConnected, retryAt <= .now() else { return }
     while underway.count < RouterLimits.maximumTakeovers, let (id, home) = due.popLast() {
-      guard directory.home(of: id) == home, !underway.contains(id) else { continue }
+      // It may be back since.
+      guard directory.home(of: id) == home, !directory.isLive(home.router), !underway.contains(id) else {
+        continue
+      }
       claim(id, replacing: home)
     }
   }

@@ -6,6 +6,7 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 import ServiceSupport
+import Synchronization
 import WireProtocol
 
 /// Asks other Routers what clients ask this one. Bodies go through as they come, both ways.
@@ -90,7 +91,7 @@ struct ForwardingClient: Sendable {
       throw UnreachableError()
     } catch {
       throw RequestError(
-        .routerUnavailable, "the Router that runs the session \(id) has not answered: \(error)",
+        .routerUnavailable, "the Router that runs the session \(id) has not answered",
         hint: "look what has become of the request, and try again")
     }
   }
@@ -134,8 +135,10 @@ struct ForwardingClient: Sendable {
   }
 }
 
-/// A forwarded request's place among those of its client. From any thread; made on the loop.
+/// A forwarded request's place among those of its client, until it is left, or nobody has it any more: an answer without a
+/// body, or to a client that has gone, is never written. From any thread; made on the loop.
 private final class ForwardedSlot: Sendable {
+  private let hasLeft = Atomic(false)
   private let end: @Sendable () -> Void
 
   init(_ homes: Homes, _ address: ClientID) throws(RequestError) {
@@ -144,7 +147,11 @@ private final class ForwardedSlot: Sendable {
     end = { held.eventLoop.execute { held.value.leaveForwarded(address) } }
   }
 
-  func leave() { end() }
+  deinit { leave() }
+
+  func leave() {
+    if !hasLeft.exchange(true, ordering: .relaxed) { end() }
+  }
 }
 
 /// Has something done when a session is no longer at a Router. From any thread; made on the loop.

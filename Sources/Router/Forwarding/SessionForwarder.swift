@@ -60,8 +60,8 @@ final class SessionForwarder: ConnectionForwarder, ChannelDuplexHandler, Removab
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     switch state {
     case .new: begin(context, unwrapInboundIn(data))
-    // Of a connection that is handed over nothing but the first request counts.
-    case .holding: if parts.count < 2 { parts.append(unwrapInboundIn(data)) }
+    // What has come with the first request's head: no more is read before it is decided where it goes.
+    case .holding: parts.append(unwrapInboundIn(data))
     case .passing: context.fireChannelRead(data)
     case .forwarded(let peer): take(peer.unwrapInboundIn(data), for: peer)
     case .closed: break
@@ -160,6 +160,7 @@ final class SessionForwarder: ConnectionForwarder, ChannelDuplexHandler, Removab
     self.address = address
     hasTaken = true
     state = .forwarded(peer)
+    // Of a connection that is handed over nothing but the first request's head counts.
     parts = []
     stopFollowing = homes.follow(request.session, at: router.router) { [weak self] in self?.moved() }
     try? context.channel.syncOptions?.setOption(.writeBufferWaterMark, value: Self.watermark)

@@ -60,7 +60,7 @@ extension SessionArchive {
   /// Rows of a write that has not come, and still may, are erased once a later one has.
   private func keepRows(of attempt: Attempt, _ id: SessionID) {
     guard case .write(let write, _) = attempt else { return }
-    let room = RouterLimits.maximumArchiveGarbage - leftovers[id, default: []].count
+    let room = max(0, RouterLimits.maximumArchiveGarbage - leftovers[id, default: []].count)
     leftovers[id, default: []] += write.newRevisions.prefix(room)
   }
 

@@ -13,6 +13,7 @@ extension StateWriter {
   /// Sessions are another Router's: nothing of them is written any more.
   func drop(_ ids: Set<SessionID>) {
     batch = batch.without(ids)
+    if let current = underway { underway?.batch = current.batch.without(ids) }
     tell(cargo.drop(ids) + (underway?.cargo.drop(ids) ?? []), .overtaken)
   }
 
@@ -33,9 +34,10 @@ extension StateWriter {
         try await take(id).map { (record: $0.record, answers: $0.answers) }
       }
     }
-    // What came before is not to take what comes now off the disk.
+    // What came before is not to take what comes now off the disk, or to be written over it.
     batch.lost.remove(id)
-    if underway?.batch.lost.contains(id) == true { afterwards.append(begin) } else { begin() }
+    if batch.cleared.contains(id) { write(isRetry: true) }
+    if underway == nil { begin() } else { afterwards.append(begin) }
     return promise.futureResult
   }
 }

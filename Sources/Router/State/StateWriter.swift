@@ -255,8 +255,9 @@ package final class StateWriter {
       problem = words
       putBack(written, carried, ahead: outcome?.ahead ?? [], error is ArchiveError ? .unarchived : .unwritten)
     }
-    for step in afterwards { step() }
+    let steps = afterwards
     afterwards = []
+    for step in steps { step() }
     // After a failure the next checkpoint tries again.
     if problem == nil, !cargo.sessions.isEmpty || !cargo.waiters.isEmpty || !batch.isEmpty { write() }
     if let closing, underway == nil {
