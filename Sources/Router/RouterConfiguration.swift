@@ -17,7 +17,7 @@ package struct RouterConfiguration: ParsableArguments, Sendable {
       valueName: "path"))
   package var engineSocket: String = EngineSocket.defaultPath
 
-  @OptionGroup(title: "Several engines") package var cluster: NATSOptions
+  @OptionGroup(title: "Several engines and Routers") package var cluster: NATSOptions
 
   @Option(
     help: ArgumentHelp(
