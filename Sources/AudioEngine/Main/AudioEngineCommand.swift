@@ -98,7 +98,7 @@ extension AudioEngineCommand {
     @Option(help: "Bytes of all files in --cache-dir, 1 or more.")
     var cacheDirBytes = Self.standard.cacheDirectoryByteCount
 
-    @OptionGroup(title: "Several engines") var cluster: NATSOptions
+    @OptionGroup(title: "Several engines and Routers") var cluster: NATSOptions
 
     @Option(
       help: "Seconds that it plays on when it stops, until its sessions are moved; with --nats, 0 to 300.")
