@@ -67,6 +67,8 @@ async def deploy_run(*arguments: str, **environment: str):
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
         env=os.environ | environment | dict([mark.split("=")]),
+        # A shell cannot trap what is ignored as it starts, as Ctrl-C is where the tests run in the background.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     run = Run(process, mark)
     try:
