@@ -41,7 +41,7 @@ _MOVED = aiohttp.WSCloseCode.SERVICE_RESTART
 
 
 class _Moved(AntiphonError):
-    """The session is at another Router: whoever is asked next knows where."""
+    """The session is at another Router, and each Router knows where."""
 
 
 class Link:
