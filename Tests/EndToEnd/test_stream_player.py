@@ -164,6 +164,33 @@ async def check_cut(antiphon, site, browser, number: int, way: str) -> None:
         assert len(await page.told("piece")) == 3
 
 
+#: The page is held up for half a second as its first piece is to start.
+HELD_UP = """
+const { start } = AudioBufferSourceNode.prototype;
+let isFirst = true;
+AudioBufferSourceNode.prototype.start = function (when) {
+  for (const begun = performance.now(); isFirst && performance.now() - begun < 500; );
+  isFirst = false;
+  start.call(this, when);
+};
+"""
+
+
+async def test_a_page_that_is_held_up_says_where_it_is_heard(antiphon, site, browser, number):
+    router = antiphon.router.url
+    async with (
+        stream(router, number, "pcm16") as plain,
+        stream_page(browser, site.url, router, number, before=HELD_UP, encoding="pcm16") as page,
+    ):
+        await page.wait_told("state", isConnected=True)
+        await star(router, number)
+        pieces = await page.wait_told("piece")
+        sent = [samples(event["data"]["buffer"]) for event in await plain.buffers(1)]
+        sound, expected = await heard(page, pieces), joined(*sent)
+        assert sound.shape == expected.shape
+        assert np.abs(sound - expected).max() < ROUNDING
+
+
 async def test_tickets_are_asked_for_anew(tmp_path, media, mint, options, site, browser, number):
     """A token goes in no address; one for another repository is refused, and the reason is told."""
     with Antiphon(tmp_path, media.root, router_options=(*options, *mint.options)) as antiphon:

@@ -319,12 +319,8 @@ export class StreamPlayer extends EventTarget {
   }
 
   #schedule({ number, params, event }, sound) {
-    const { context } = this;
-    const start = Math.max(this.#end, Math.ceil((context.currentTime + LEAD_S) * SAMPLE_RATE));
-    const source = new AudioBufferSourceNode(context, { buffer: sound });
+    const { source, start } = this.#start(sound);
     const scheduled = { source, startTime: start / SAMPLE_RATE };
-    source.connect(this.#run);
-    source.start(scheduled.startTime);
     source.onended = () => {
       this.#scheduled = this.#scheduled.filter((each) => each !== scheduled);
       this.#leave();
@@ -333,6 +329,20 @@ export class StreamPlayer extends EventTarget {
     this.#scheduled.push(scheduled);
     this.#tell('piece', { number, params, event, startTime: scheduled.startTime, duration: sound.duration });
     this.#show();
+  }
+
+  /** Plays a sound after the last, with the sample at which it begins. */
+  #start(sound) {
+    const { context } = this;
+    for (let leadS = LEAD_S; ; leadS *= 2) {
+      const start = Math.max(this.#end, Math.ceil((context.currentTime + leadS) * SAMPLE_RATE));
+      const source = new AudioBufferSourceNode(context, { buffer: sound });
+      source.start(start / SAMPLE_RATE);
+      source.connect(this.#run);
+      // A page that was held up meanwhile by more than its lead would be heard late, and not where it says.
+      if (context.currentTime * SAMPLE_RATE < start) return { source, start };
+      source.disconnect();
+    }
   }
 
   /** One piece less waits. */
