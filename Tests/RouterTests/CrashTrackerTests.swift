@@ -209,6 +209,51 @@ import Testing
     #expect(desk.isRefused("here") && !desk.isRefused("there") && !desk.isRefused("plays there"))
   }
 
+  /// Songs play on three engines, of which one is killed every five seconds by somebody; they go on at the next.
+  @Test(arguments: 0..<50)
+  func `engines that are killed from outside hold nobody up`(seed: UInt64) {
+    var random = SeededGenerator(seed: seed)
+    var desk = Desk()
+    var engines = Dictionary(uniqueKeysWithValues: (0..<20).map { ("song \($0)", $0 % 3) })
+    for song in engines.keys { desk.play(song) }
+    for _ in 0..<4 {
+      desk.wait(5_000)
+      let killed = Int.random(in: 0..<3, using: &random)
+      let moved = engines.filter { $0.value == killed }.keys
+      #expect(desk.tracker.engineDied(now: desk.now, Set(moved)) == [])
+      for song in moved {
+        #expect(desk.ask(song) == .send)
+        desk.tracker.began(song, now: desk.now)
+        engines[song] = (killed + Int.random(in: 1...2, using: &random)) % 3
+      }
+    }
+  }
+
+  /// It kills each engine that it comes to, half a second after it has begun there.
+  @Test(arguments: 0..<50)
+  func `one that kills one engine after the other is found`(seed: UInt64) {
+    var random = SeededGenerator(seed: seed)
+    var desk = Desk()
+    var engines = Dictionary(uniqueKeysWithValues: (0..<20).map { ("song \($0)", $0 % 3) })
+    for song in engines.keys { desk.play(song) }
+    desk.wait(3_600_000)
+    var deaths = 0
+    while !desk.isRefused("song 7"), deaths < 50 {
+      let killed = engines["song 7"]!
+      let moved = engines.filter { $0.value == killed }.keys
+      _ = desk.tracker.engineDied(now: desk.now, Set(moved))
+      deaths += 1
+      for song in moved.sorted() {
+        while desk.ask(song) == .wait { desk.wait(100) }
+        desk.tracker.began(song, now: desk.now)
+        engines[song] = (killed + Int.random(in: 1...2, using: &random)) % 3
+      }
+      desk.wait(500)
+    }
+    #expect(deaths <= 8)
+    for song in engines.keys where song != "song 7" { #expect(!desk.isRefused(song)) }
+  }
+
   @Test func `an engine that says goodbye has not died`() {
     var desk = Desk()
     for _ in 0..<5 {

@@ -25,6 +25,10 @@ package enum CrashLimits {
   /// After so many in a row that nobody explains, what has played well is suspected too.
   package static let unexplainedDeaths = 3
 
+  /// Among several engines, what played at so many deaths in a row is suspected. Of a hundred tracks that play on three
+  /// engines, one is at five by chance.
+  package static let commonDeaths = 5
+
   /// Addresses that are suspected or refused; the oldest is forgotten. 4 MiB where each is as long as it may be.
   package static let maximumAddresses = 1_000
 

@@ -50,6 +50,9 @@ package struct CrashTracker: Sendable {
   /// Deaths one soon after the other for which nobody is to blame.
   private var unexplainedDeaths = 0
   private var lastDeathMilliseconds: Int?
+  /// Of several engines: what played at each of so many such deaths, one soon after the other.
+  private var commonAddresses: Set<String> = []
+  private var commonDeaths = 0
   /// It is not known yet whether the engine has died.
   private var isLost = false
   /// The engine that was there last has said that it stops.
@@ -178,7 +181,7 @@ package struct CrashTracker: Sendable {
     }
     let isSoon = lastDeathMilliseconds.map { now - $0 <= CrashLimits.relapseMilliseconds } ?? false
     lastDeathMilliseconds = now
-    let blamed = blame(now: now, tags)
+    let blamed = blame(now: now, tags, isSoon: isSoon)
     unexplainedDeaths = blamed.isEmpty ? (isSoon ? unexplainedDeaths + 1 : 1) : 0
     if unexplainedDeaths >= CrashLimits.unexplainedDeaths {
       // What has played well for an hour may have come to the place that kills: nobody is above suspicion.
@@ -190,7 +193,7 @@ package struct CrashTracker: Sendable {
 
   // MARK: Blame
 
-  private mutating func blame(now: Int, _ tags: Set<String>?) -> [String] {
+  private mutating func blame(now: Int, _ tags: Set<String>?, isSoon: Bool) -> [String] {
     let opened = addressesBeingOpened(tags)
     // Of those that a Router before this one was opening, at most one was a suspect, and so on trial.
     if let tried = trial(on: tags)?.address ?? inherited.first(where: { suspicions[$0]?.isSuspect == true }) {
@@ -206,7 +209,8 @@ package struct CrashTracker: Sendable {
     }
     // Where one address alone plays, nothing tells its fault from the machine's, and nobody else is disturbed.
     guard Set(plays(on: tags).map(\.address)).count > 1 else { return [] }
-    let late = lateAddresses(tags)
+    if let tags { return blameCommon(tags, isSoon: isSoon, now: now) }
+    let late = lateAddresses(nil)
     for address in late {
       suspect(
         address, adding: late.count == 1 ? EngineCrashSuspicion.death : EngineCrashSuspicion.death / 2,
@@ -214,6 +218,26 @@ package struct CrashTracker: Sendable {
       suspicions[address]?.isLate = true
     }
     return late.sorted()
+  }
+
+  /// What an engine played goes on at another at once, a shorter silence than any trial: only what played at each of
+  /// several deaths in a row is to blame.
+  private mutating func blameCommon(_ tags: Set<String>, isSoon: Bool, now: Int) -> [String] {
+    let played = Set(plays(on: tags).lazy.filter { $0.hasEverBegun && $0.phase != .away }.map(\.address))
+    commonAddresses.formIntersection(played)
+    commonDeaths += 1
+    if !isSoon || commonAddresses.isEmpty {
+      commonAddresses = played
+      commonDeaths = 1
+    }
+    guard commonDeaths >= CrashLimits.commonDeaths else { return [] }
+    let blamed = commonAddresses.sorted()
+    for address in blamed {
+      suspect(address, atLeast: EngineCrashSuspicion.death, now: now)
+      suspicions[address]?.isLate = true
+    }
+    commonAddresses = []
+    return blamed
   }
 
   /// Asked for and not begun. What another session plays since this engine's start can be opened.
