@@ -8,8 +8,9 @@ import services
 from engine_benchmark import CORES, MEMORY_HEAD, bare_loop, lateness_row, memory_row, play, print_lateness
 from harness import median, progress
 
-#: The sessions of `capacity`: how the cost of one grows from the first to the second.
-COUNTS = [1_000, 4_000]
+#: The loads of `capacity`, sessions and packets a message: the first says what a core carries as bots listen, the others how
+#: the cost of a session grows. Where each packet is a message, 4,000 listeners take more of a small machine than it has.
+ONE, FEW, MANY = LOADS = [(1_000, 1), (1_000, 3), (4_000, 3)]
 FILE_SECONDS = 120
 WARM_UP_SECONDS, SECONDS = 2, 8
 # Nothing but the processors bounds the load.
@@ -56,14 +57,15 @@ def capacity(bench):
     for name, kind, files, prime, flags in (("passing through", "opus", 60, False, ["--cache-bytes", "0"]),
                                             ("cached", "mp3", 1, True, [])):
         paths = bench.media(kind, files, FILE_SECONDS)
-        runs = {count: [] for count in COUNTS}
+        runs = {load: [] for load in LOADS}
         for pair in range(bench.pairs):
-            for count in COUNTS:
-                progress(f"capacity, {count:,} {name}, run {pair + 1}")
-                runs[count].append(delivered(bench, paths, count, prime, *flags))
-        smallest = median(runs[COUNTS[0]], "both")
-        router.append(median(runs[COUNTS[0]], "router"))
-        rows += [capacity_row(f"{count:,} {name}", runs[count], smallest) for count in COUNTS]
+            for load in LOADS:
+                progress(f"capacity, {load[0]:,} {name}, {load[1]} packets a message, run {pair + 1}")
+                runs[load].append(delivered(bench, paths, *load, prime, *flags))
+        router.append(median(runs[ONE], "router"))
+        for count, frames in LOADS:
+            smallest = median(runs[FEW], "both") if (count, frames) == MANY else None
+            rows.append(capacity_row(f"{count:,} {name}, {frames} a message", runs[count, frames], smallest))
     progress("capacity, transcoding")
     run = play(bench, bench.media("mp3", 60), 60, "--cache-bytes", "0")
     cores = {"engine": run["cost"], "router": router[0]}
@@ -75,7 +77,7 @@ def capacity(bench):
     admission(bench)
 
 
-def delivered(bench, paths, count, prime, *flags):
+def delivered(bench, paths, count, frames, prime, *flags):
     """One run of both processes with a listener for each session; cores by process for a session."""
     with services.antiphon(bench, paths[0].parent, *UNLIMITED, *flags, router_flags=UNLIMITED_CLIENTS) as (
             engine, router):
@@ -84,7 +86,8 @@ def delivered(bench, paths, count, prime, *flags):
             engine.wait_produced()
             router.request("POST", "/api/v1/sessions/prime/stop")
         seconds = 3 if bench.quick else SECONDS
-        load = [bench.program("websocket-load"), router.port, count, 1, WARM_UP_SECONDS, seconds, router.pid, 0, "real"]
+        load = [bench.program("websocket-load"), router.port, count, 1, WARM_UP_SECONDS, seconds, router.pid, frames,
+                "real"]
         router.request_all([(f"/api/v1/sessions/{number}/play", {"url": f"media:{paths[number % len(paths)].name}"})
                             for number in range(count)])
         with harness.process(*load) as listeners:

@@ -1,5 +1,6 @@
 """Real media files of known content, made by ffmpeg from samples computed here."""
 
+import functools
 import hashlib
 import itertools
 import os
@@ -82,14 +83,33 @@ class Clip:
         return self.file
 
 
+@dataclass(frozen=True)
+class _Tone:
+    """A clip's samples, equal to those of the same tone elsewhere: they are not computed again."""
+
+    frequency: int
+    seconds: float
+
+    def __call__(self, rate: int) -> np.ndarray:
+        return tone(self.frequency, self.seconds, rate)
+
+
+@dataclass(frozen=True)
+class _Glides:
+    """As `_Tone`."""
+
+    source: Glides
+
+    def __call__(self, rate: int) -> np.ndarray:
+        return self.source.samples(rate)
+
+
 def tone_clip(frequency: int, seconds: float, encoding: Encoding, rate: int = 48_000) -> Clip:
-    return Clip(
-        f"tone-{frequency}-{seconds:g}s-{encoding.name}", encoding, lambda rate: tone(frequency, seconds, rate), rate
-    )
+    return Clip(f"tone-{frequency}-{seconds:g}s-{encoding.name}", encoding, _Tone(frequency, seconds), rate)
 
 
 def glides_clip(name: str, source: Glides, encoding: Encoding, rate: int = 48_000, channels: int = 2) -> Clip:
-    return Clip(name, encoding, source.samples, rate, channels)
+    return Clip(name, encoding, _Glides(source), rate, channels)
 
 
 def surround_clip(encoding: Encoding, seconds: float = 2) -> Clip:
@@ -115,7 +135,8 @@ class MediaFolder:
         """The clip's file, made if it is not there yet."""
         path = self.root / clip.file
         if not path.exists():
-            _encode(clip, path)
+            # A copy, which a test may damage.
+            shutil.copyfile(_encoded(clip), path)
         return path
 
     def make(self, *clips: Clip) -> None:
@@ -151,8 +172,9 @@ def http_url(base: str, name: str) -> str:
     return f"{base}/{urllib.parse.quote(name)}"
 
 
-def _encode(clip: Clip, path: Path) -> None:
-    """Takes it from the cache, where a file of these samples and this command is kept for the next run."""
+@functools.cache
+def _encoded(clip: Clip) -> Path:
+    """The clip's file in the cache, where one of these samples and this command is kept for the next run."""
     samples = clip.samples(clip.rate)
     command = [
         "ffmpeg",
@@ -188,5 +210,4 @@ def _encode(clip: Clip, path: Path) -> None:
         done = subprocess.run([*command, part], input=data, capture_output=True)
         assert done.returncode == 0, f"ffmpeg could not make {clip}: {done.stderr.decode()}"
         part.rename(kept)
-    # A copy, which a test may damage.
-    shutil.copyfile(kept, path)
+    return kept

@@ -47,11 +47,12 @@ POISON, POISON_2 = media_url("poison.wav"), media_url("poison-2.wav")
 
 
 def assert_resumed(listener: Listener, deaths: list[int]) -> None:
-    """Within 2 s after each death, and nobody has told it of an error. An engine may die before it sounds."""
+    """Within 5 s after each death on a machine however busy, and nobody has told it of an error. An engine may die
+    before it sounds."""
     for before, after in pairwise(listener.packets()):
         silence = (after.arrived_ns - before.arrived_ns) / 1e9
         times = sum(before.arrived_ns <= death <= after.arrived_ns for death in deaths)
-        assert silence <= 2 * max(1, times), f"{listener.name}: {silence:.2f} s of silence for {times} deaths"
+        assert silence <= 5 * max(1, times), f"{listener.name}: {silence:.2f} s of silence for {times} deaths"
     assert not listener.events("error") and not listener.events("ended"), listener
     assert len(listener.events("playing")) <= len(deaths) + 1, listener
 
