@@ -87,14 +87,14 @@ package struct RouterApplication: Service {
       SessionForwarding(homes: $0.homes, relay: $0.relay, access: access, logger: logger)
     }
     let forwardingClient = cluster.map { ForwardingClient(homes: $0.homes) }
+    let connections = ConnectionCounter(
+      maximumCount: RouterLimits.maximumConnections, maximumCountPerAddress: .max)
     let application = Application(
       router: try router(plane, budgets, requestGuard, access, parts, streams, cluster, forwardingClient),
       server: HTTPServerBuilder { responder in
         RouterChildChannel(
           responder: responder, plane: plane, requestGuard: requestGuard, access: access,
-          connections: ConnectionCounter(
-            maximumCount: RouterLimits.maximumConnections, maximumCountPerAddress: .max),
-          relay: cluster?.relay, makeForwarder: forwarding?.makeForwarder)
+          connections: connections, relay: cluster?.relay, makeForwarder: forwarding?.makeForwarder)
       },
       configuration: .init(
         address: .hostname(configuration.listen.host, port: configuration.listen.port), backlog: 1_024),
@@ -116,6 +116,8 @@ package struct RouterApplication: Service {
     let outcome: Result<Void, any Error>
     do {
       try await run(application, drainedBy: plane)
+      // The server waits for requests; WebSockets are still told that the Router stops.
+      while connections.count > 0 { try await Task.sleep(for: .milliseconds(5)) }
       outcome = .success(())
     } catch {
       outcome = .failure(error)

@@ -45,7 +45,7 @@ package final class NATSFixture: Sendable {
     _ urls: String, eventLoop: (any EventLoop)? = nil, _ change: (inout NATSConfiguration) -> Void = { _ in }
   ) async throws -> NATSClient {
     let client = try start(urls, eventLoop: eventLoop, change)
-    try await client.waitUntilConnected(timeout: .seconds(10))
+    try await client.waitUntilConnected()
     return client
   }
 
@@ -65,6 +65,9 @@ package func withNATS(_ body: (NATSFixture) async throws -> Void) async throws {
 package func bytes(_ text: String) -> ByteBuffer { ByteBuffer(string: text) }
 
 extension NATSClient {
+  /// A machine that has just built everything takes its time: a new server's JetStream waits for the disk.
+  package func waitUntilConnected() async throws { try await waitUntilConnected(timeout: .seconds(60)) }
+
   /// All that was said before has come to the server.
   package func roundTrip() async throws {
     do throws(NATSError) {

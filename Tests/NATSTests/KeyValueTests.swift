@@ -155,7 +155,7 @@ import Testing
 
       server.end()
       try server.start()
-      try await bucket.client.waitUntilConnected(timeout: .seconds(10))
+      try await bucket.client.waitUntilConnected()
       var revision: UInt64 = 0
       #expect(
         await eventually {

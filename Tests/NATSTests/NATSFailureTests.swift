@@ -27,7 +27,7 @@ import Testing
       // It may subscribe while there is none.
       _ = try client.subscribe(to: "b") { told.add(String(buffer: $0.payload)) }
       try server.start()
-      try await client.waitUntilConnected(timeout: .seconds(10))
+      try await client.waitUntilConnected()
       client.publish(bytes("1"), to: "a")
       client.publish(bytes("2"), to: "b")
       #expect(await told.values(2) == ["1", "2"])
@@ -137,7 +137,7 @@ import Testing
       // And one that is killed.
       nodes.first { second == "127.0.0.1:\($0.port)" }?.end()
       #expect(await states.values(5).count >= 5)
-      try await client.waitUntilConnected(timeout: .seconds(10))
+      try await client.waitUntilConnected()
     }
   }
 
@@ -174,7 +174,7 @@ import Testing
     try await withNATS { nats in
       let server = try nats.server()
       let client = try nats.start("nats://no-such-host.invalid:4222,\(server.url)")
-      try await client.waitUntilConnected(timeout: .seconds(10))
+      try await client.waitUntilConnected()
     }
   }
 }

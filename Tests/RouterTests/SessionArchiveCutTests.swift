@@ -58,7 +58,7 @@ import WireProtocol
     /// Writes until it is written, as a Router whose NATS is back.
     func insist(_ batch: StateBatch) async throws {
       bed.proxy.arm(nil)
-      try await bed.shaky.client.waitUntilConnected(timeout: .seconds(10))
+      try await bed.shaky.client.waitUntilConnected()
       var outcome = await archive.write(batch)
       for _ in 0..<20 where outcome.failure != nil { outcome = await archive.write(batch) }
       #expect(outcome.failure == nil && outcome.overtaken.isEmpty)
@@ -73,7 +73,7 @@ import WireProtocol
     }
 
     mutating func round(_ number: Int) async throws {
-      try await bed.shaky.client.waitUntilConnected(timeout: .seconds(10))
+      try await bed.shaky.client.waitUntilConnected()
       let (next, batch) = try change()
       armCut()
       let outcome = await archive.write(batch)
@@ -105,7 +105,7 @@ import WireProtocol
     mutating func takeOver(_ next: ArchivedModel) async throws {
       takeovers += 1
       let successor = bed.archive(bed.shaky)
-      try await bed.shaky.client.waitUntilConnected(timeout: .seconds(10))
+      try await bed.shaky.client.waitUntilConnected()
       let content = try await ArchiveBed.withStore { [id = kept.id] store in
         try await SessionImport(from: successor, into: store)(id)
       }
@@ -164,7 +164,7 @@ import WireProtocol
         kept = next
       }
       #expect(failures > 0)
-      try await bed.bucket.client.waitUntilConnected(timeout: .seconds(10))
+      try await bed.bucket.client.waitUntilConnected()
       #expect(try await bed.archive().read(kept.id).map(ArchivedModel.init) == kept)
     }
   }

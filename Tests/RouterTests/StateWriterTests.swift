@@ -116,7 +116,7 @@ import WireProtocol
           try await bed { $0.writer.savePositions(of: []) }
           return try await bed { $0.writer.problem } == nil
         })
-      try await bed.archive.bucket.client.waitUntilConnected(timeout: .seconds(10))
+      try await bed.archive.bucket.client.waitUntilConnected()
       let archived = try #require(try await bed.archived)
       #expect(archived.record.loop == .queue && archived.waiting.map(\.entry.track.url) == ["media:1"])
       let saved = try #require(try store.load().sessions.first)

@@ -101,7 +101,8 @@ struct RouterChildChannel: ServerChildChannel, HTTPChannelHandler {
       }
       switch negotiated {
       case .http(let asyncChannel): await handleHTTP(asyncChannel: asyncChannel, logger: logger)
-      case .webSocket, .forwarded: try await value.channel.closeFuture.get()
+      // The pipeline serves it from here on. A task that waits for its end would hold 3 KiB a listener.
+      case .webSocket, .forwarded: break
       }
     } catch {
       logger.debug("a connection ended before its first request: \(error)")
