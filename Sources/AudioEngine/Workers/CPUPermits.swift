@@ -26,10 +26,9 @@ package final class CPUPermits: Sendable {
     var isLast = false
   }
 
-  /// What one that is being opened counts for: it comes before all that have more than 500 ms left, and after
-  /// those whose listeners would hear a gap sooner. Where a machine is overloaded, a permit, the decoder process and
-  /// the way back may take half of that.
-  fileprivate static let openingPacketsAhead = 25
+  /// What one that is being opened counts for: it comes before all that have more than 200 ms left, and after
+  /// those whose listeners would hear a gap sooner. With 500 ms, an opening on an overloaded machine took a minute.
+  fileprivate static let openingPacketsAhead = 10
   /// How long a client's openings, which take a few milliseconds, let those that run dry go first.
   fileprivate static let longestOpeningNanoseconds: UInt64 = 1_000_000_000
   /// A time slice is 20 ms: who holds a permit five times as long is inside a library that does not ask us.
