@@ -200,6 +200,7 @@ async def test_a_part_goes_round_without_a_gap(antiphon, media, new_session, kin
 
 
 @pytest.mark.measures
+@with_fades_in_time
 async def test_sixty_seeks_in_one_moment_all_fade(antiphon, media, new_session):
     """A cut waits for its fade, for half a second at most."""
     clip = tone_clip(PITCH, 20, OGG_OPUS)

@@ -106,7 +106,8 @@ package final class NATSServerProcess: Sendable {
     for _ in 0..<1_000 {
       let port = Int.random(in: 10_000..<32_000)
       guard givenPorts.withLock({ $0.insert(port).inserted }) else { continue }
-      let socket = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+      // Closed in a server that another test starts meanwhile: it would hold the port.
+      let socket = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
       defer { close(socket) }
       var address = sockaddr_in()
       address.sin_family = sa_family_t(AF_INET)
