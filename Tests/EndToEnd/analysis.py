@@ -74,7 +74,7 @@ class Place:
 def locate(heard: np.ndarray, source: Glides) -> Place:
     """Where in the whole source the first sample of a heard piece of glides comes from."""
     piece = _low(heard)
-    whole = source.samples(_LOW_RATE)
+    whole = source(_LOW_RATE)
     size = 1 << int(np.ceil(np.log2(len(whole) + len(piece))))
     match = np.fft.irfft(np.fft.rfft(whole, size) * np.conj(np.fft.rfft(piece, size)), size)
     match = match[: max(len(whole) - len(piece) + 1, 1)]

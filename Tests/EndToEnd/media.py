@@ -94,22 +94,12 @@ class _Tone:
         return tone(self.frequency, self.seconds, rate)
 
 
-@dataclass(frozen=True)
-class _Glides:
-    """As `_Tone`."""
-
-    source: Glides
-
-    def __call__(self, rate: int) -> np.ndarray:
-        return self.source.samples(rate)
-
-
 def tone_clip(frequency: int, seconds: float, encoding: Encoding, rate: int = 48_000) -> Clip:
     return Clip(f"tone-{frequency}-{seconds:g}s-{encoding.name}", encoding, _Tone(frequency, seconds), rate)
 
 
 def glides_clip(name: str, source: Glides, encoding: Encoding, rate: int = 48_000, channels: int = 2) -> Clip:
-    return Clip(name, encoding, _Glides(source), rate, channels)
+    return Clip(name, encoding, source, rate, channels)
 
 
 def surround_clip(encoding: Encoding, seconds: float = 2) -> Clip:

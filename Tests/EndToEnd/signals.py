@@ -34,7 +34,7 @@ class Glides:
 
     GLIDE = 0.1
 
-    def samples(self, rate: int = RATE) -> np.ndarray:
+    def __call__(self, rate: int = RATE) -> np.ndarray:
         pitches = self._pitches()
         # The phase, in cycles, at the start of every glide: the mean pitch times the glide's length.
         starts = np.concatenate([[0], np.cumsum((pitches[:-1] + pitches[1:]) / 2 * self.GLIDE)])

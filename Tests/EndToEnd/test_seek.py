@@ -125,7 +125,7 @@ async def test_a_seek_in_an_uneven_file(antiphon, media, new_session, encoding):
     source = Glides(60, seed=8)
 
     def samples(rate: int) -> np.ndarray:
-        sound = source.samples(rate)
+        sound = source(rate)
         half = len(sound) // 2
         noise = np.random.default_rng(9).normal(0, 0.12, len(sound) - half)
         return np.concatenate([0.05 * sound[:half], sound[half:] + noise])

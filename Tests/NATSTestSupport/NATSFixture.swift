@@ -65,8 +65,7 @@ package func withNATS(_ body: (NATSFixture) async throws -> Void) async throws {
 package func bytes(_ text: String) -> ByteBuffer { ByteBuffer(string: text) }
 
 extension NATSClient {
-  /// A machine that has just built everything takes its time: a new server's JetStream waits for the disk.
-  package func waitUntilConnected() async throws { try await waitUntilConnected(timeout: .seconds(60)) }
+  package func waitUntilConnected() async throws { try await waitUntilConnected(timeout: .seconds(10)) }
 
   /// All that was said before has come to the server.
   package func roundTrip() async throws {
