@@ -17,6 +17,9 @@ extension RouterLimits {
   /// For one answer of JetStream about homes.
   package static let homeAnswerSeconds: Int64 = 2
 
+  /// Sessions that are moved from engines that stop at a time.
+  package static let maximumHandovers = 16
+
   /// How long a request waits for a session whose Router is gone to be taken over, and then for a Router that could not be
   /// reached to be found gone.
   package static let homeWaitMilliseconds: Int64 = 5_000

@@ -13,6 +13,8 @@ package final class RouterStatistics {
   package var engineDeaths = 0
   /// Sessions whose engine was gone, and that were to go on at another.
   package var movedSessions = 0
+  /// Sessions that came from an engine that stops to another, without a gap.
+  package var handedOverSessions = 0
   /// Sessions that came from Routers that are gone.
   package var takenOverSessions = 0
   package var listenersAccepted = 0

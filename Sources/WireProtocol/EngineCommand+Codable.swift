@@ -89,6 +89,7 @@ extension EngineCommand: Codable {
     case endMilliseconds = "end_ms"
     case positionMilliseconds = "position_ms"
     case bitrateKilobits = "bitrate_kbps"
+    case dueNanoseconds = "due_ns"
   }
 
   public init(from decoder: any Decoder) throws {
@@ -128,20 +129,23 @@ extension EngineCommand: Codable {
   }
 
   private static func epoch(of action: Action, _ fields: KeyedDecodingContainer<Key>) throws -> UInt64? {
-    let epoch: UInt64?
-    do {
-      epoch = try fields.decodeIfPresent(UInt64.self, forKey: .epoch)
-    } catch let error as DecodingError {
-      throw error
-    } catch {
-      // A number that does not fit has an error of Foundation's own.
-      throw ErrorReport.field("epoch", "is not a whole number from 0 to \(UInt64.max)")
-    }
+    let epoch = try wholeNumber(.epoch, fields)
     switch action {
     case .session, .burst: return epoch
     case .media, .artwork, .resolve, .render:
       guard epoch == nil else { throw ErrorReport.field("epoch", "is for commands of a session") }
       return nil
+    }
+  }
+
+  private static func wholeNumber(_ key: Key, _ fields: KeyedDecodingContainer<Key>) throws -> UInt64? {
+    do {
+      return try fields.decodeIfPresent(UInt64.self, forKey: key)
+    } catch let error as DecodingError {
+      throw error
+    } catch {
+      // A number that does not fit has an error of Foundation's own.
+      throw ErrorReport.field(key.rawValue, "is not a whole number from 0 to \(UInt64.max)")
     }
   }
 
@@ -170,6 +174,15 @@ extension EngineCommand: Codable {
     case "mute": return .mute(try roles(fields))
     case "status": return .status
     case "why": return .why
+    case "stand_by":
+      return .standBy(
+        try playRequest(fields), positionMilliseconds: try milliseconds(.positionMilliseconds, fields))
+    case "take_over":
+      return .takeOver(
+        positionMilliseconds: try milliseconds(.positionMilliseconds, fields),
+        dueNanoseconds: try wholeNumber(.dueNanoseconds, fields))
+    case "hand_over":
+      return .handOver(positionMilliseconds: try milliseconds(.positionMilliseconds, fields))
     default:
       throw ErrorReport(
         .invalidCommand, "the command type is \(type.quoted)",
@@ -311,25 +324,37 @@ extension EngineCommand: Codable {
       try fields.encode(sessionID, forKey: .sessionID)
       try fields.encode(action.name, forKey: .type)
       switch action {
-      case .play(let request), .prepare(let request):
-        if let score = request.score {
-          try fields.encode(score, forKey: .score)
-        } else {
-          try fields.encode(request.url, forKey: .url)
-        }
-        try fields.encode(request.startMilliseconds, forKey: .startMilliseconds)
-        try fields.encodeIfPresent(request.endMilliseconds, forKey: .endMilliseconds)
-        try fields.encode(request.volume, forKey: .volume)
-        try fields.encode(request.loop, forKey: .loop)
-        try fields.encode(request.paused, forKey: .paused)
-        try fields.encodeIfPresent(request.bitrateKilobits, forKey: .bitrateKilobits)
-        try fields.encodeIfPresent(request.tag, forKey: .tag)
-      case .seek(let position): try fields.encode(position, forKey: .positionMilliseconds)
+      case .play(let request), .prepare(let request): try Self.encode(request, into: &fields)
+      case .standBy(let request, let position):
+        try Self.encode(request, into: &fields)
+        try fields.encode(position, forKey: .positionMilliseconds)
+      case .takeOver(let position, let due):
+        try fields.encode(position, forKey: .positionMilliseconds)
+        try fields.encodeIfPresent(due, forKey: .dueNanoseconds)
+      case .seek(let position), .handOver(let position):
+        try fields.encode(position, forKey: .positionMilliseconds)
       case .volume(let level): try fields.encode(level, forKey: .level)
       case .perform(let score): try fields.encode(score, forKey: .score)
       case .mute(let roles): try fields.encode(roles, forKey: .voices)
       case .unprepare, .pause, .resume, .stop, .status, .why: break
       }
     }
+  }
+
+  private static func encode(
+    _ request: PlayRequest, into fields: inout KeyedEncodingContainer<Key>
+  ) throws {
+    if let score = request.score {
+      try fields.encode(score, forKey: .score)
+    } else {
+      try fields.encode(request.url, forKey: .url)
+    }
+    try fields.encode(request.startMilliseconds, forKey: .startMilliseconds)
+    try fields.encodeIfPresent(request.endMilliseconds, forKey: .endMilliseconds)
+    try fields.encode(request.volume, forKey: .volume)
+    try fields.encode(request.loop, forKey: .loop)
+    try fields.encode(request.paused, forKey: .paused)
+    try fields.encodeIfPresent(request.bitrateKilobits, forKey: .bitrateKilobits)
+    try fields.encodeIfPresent(request.tag, forKey: .tag)
   }
 }

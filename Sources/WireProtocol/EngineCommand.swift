@@ -44,6 +44,13 @@ public struct EngineCommand: Sendable, Equatable {
     case status
     /// Why it is silent, or would be.
     case why
+    /// Open what another engine plays, from a position on, and send nothing of it yet.
+    case standBy(PlayRequest, positionMilliseconds: Int)
+    /// What stands by begins at a position, with the packet that is due at a time of this engine's `CLOCK_MONOTONIC`;
+    /// without one it stays paused there.
+    case takeOver(positionMilliseconds: Int, dueNanoseconds: UInt64?)
+    /// End before the packet of that position: another engine plays on from there.
+    case handOver(positionMilliseconds: Int)
   }
 
   public init(requestID: String? = nil, client: String? = nil, epoch: UInt64? = nil, action: Action) {
@@ -113,6 +120,9 @@ extension EngineCommand.SessionAction {
     case .mute: "mute"
     case .status: "status"
     case .why: "why"
+    case .standBy: "stand_by"
+    case .takeOver: "take_over"
+    case .handOver: "hand_over"
     }
   }
 }

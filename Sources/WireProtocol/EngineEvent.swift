@@ -59,10 +59,9 @@ public struct EngineEvent: Sendable, Equatable {
     }
   }
 
-  /// Why a session ended; a queue advances only after `finished` and `loadFailed`.
+  /// Why a session ended; a queue advances only after `finished` and `loadFailed`. After `moved` another engine plays on.
   public enum EndReason: String, Codable, Sendable, CaseIterable {
-    case finished, loadFailed, stopped, replaced, cleanup
-
+    case finished, loadFailed, stopped, replaced, cleanup, moved
   }
 
   public init(_ body: Body, sessionID: SessionID? = nil, requestID: String? = nil) {

@@ -16,6 +16,8 @@ final class SimulatedRequests: Sendable {
     var routerCount: UInt64 = 0
     var plays: [String: PlayRequest] = [:]
     var seeks: [String: Int] = [:]
+    /// Sessions that another engine may have played before.
+    var takenOver: Set<SessionID> = []
     var routers: [String: RouterConnection.ID] = [:]
     /// Answers by the HTTP request that waits for them.
     var answers: [String: [EngineEvent]] = [:]
@@ -82,6 +84,10 @@ final class SimulatedRequests: Sendable {
 
   func play(_ tag: String?) -> PlayRequest? { state.withLock { state in tag.flatMap { state.plays[$0] } } }
   func seek(_ requestID: String) -> Int? { state.withLock { $0.seeks[requestID] } }
+
+  /// A session is to begin in the midst of things.
+  func setTakenOver(_ id: SessionID) { state.withLock { _ = $0.takenOver.insert(id) } }
+  func isTakenOver(_ id: SessionID) -> Bool { state.withLock { $0.takenOver.contains(id) } }
 
   func setPacketCount(_ count: Int, ofTrack track: Int) { state.withLock { $0.packetCounts[track] = count } }
   func packetCount(ofTrack track: Int) -> Int { state.withLock { $0.packetCounts[track] ?? 100 } }
@@ -226,12 +232,14 @@ final class ModelRouter {
     case .ended(let reason, let position):
       guard var session = sessions.removeValue(forKey: id) else { throw Violation("\(id): a second end") }
       try session.end(reason, position)
+    // Of what stands by, who asked hears that it is open, and that it begins.
+    case .ready where sessions[id] == nil && event.requestID != nil: break
     case .status(let snapshot):
       guard snapshot.state != .idle else {
         guard sessions[id] == nil else { throw Violation("\(id) is said to be idle, and plays") }
         return
       }
-      if sessions[id] == nil, mayHearOfMore, event.requestID == nil {
+      if sessions[id] == nil, mayHearOfMore && event.requestID == nil || requests.isTakenOver(id) {
         sessions[id] = try ModelSession(snapshot, requests)
       }
       guard sessions[id] != nil else { throw Violation("\(id): the status of what has ended") }

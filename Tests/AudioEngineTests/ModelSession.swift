@@ -17,6 +17,8 @@ struct ModelSession {
   private var dueNanoseconds: UInt64 = 0
   /// Before this no packet may come, whatever is said of when it is due.
   private var earliestNanoseconds: UInt64 = 0
+  /// Another engine plays it until it is said, right before the first packet, when that is due.
+  private var isToBegin = false
   private(set) var volume: Double
   /// What it is about to end of.
   private var lastError: ErrorReport?
@@ -30,9 +32,10 @@ struct ModelSession {
     volume = play.volume
   }
 
-  /// A session that `hello` tells of.
+  /// A session that `hello` tells of, or that is taken over.
   init(_ snapshot: SessionSnapshot, _ requests: SimulatedRequests) throws(Violation) {
     try self.init(snapshot.sessionID, tag: snapshot.tag, requests)
+    isToBegin = requests.isTakenOver(snapshot.sessionID)
     volume = snapshot.volume!
     position = snapshot.positionMilliseconds
     dueNanoseconds = snapshot.dueNanoseconds ?? 0
@@ -84,7 +87,7 @@ struct ModelSession {
   }
 
   func checkPunctuality(now: UInt64) throws(Violation) {
-    guard state == .streaming, dueNanoseconds <= now, !mayHaveOwner else { return }
+    guard state == .streaming, dueNanoseconds <= now, !mayHaveOwner, !isToBegin else { return }
     throw fail("the packet due \(now - dueNanoseconds) ns ago has not come")
   }
 
@@ -118,6 +121,7 @@ struct ModelSession {
       begin(anchor)
     case .rebased(let anchor):
       try require(.streaming, event: event)
+      isToBegin = false
       try comparePosition(anchor.positionMilliseconds)
       // Where a seek was told in between, with the new time.
       guard anchor.dueNanoseconds >= dueNanoseconds else { throw fail("rebased, and due earlier") }
@@ -183,7 +187,7 @@ struct ModelSession {
       guard isAtEnd || lastError != nil else { throw fail("finished before its end") }
     case .loadFailed:
       guard state == .opening, lastError != nil else { throw fail("load_failed without an error") }
-    case .stopped, .replaced, .cleanup: break
+    case .stopped, .replaced, .cleanup, .moved: break
     }
   }
 

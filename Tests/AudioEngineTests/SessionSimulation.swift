@@ -127,6 +127,7 @@ struct SessionSimulation {
       switch Int.random(in: 0..<100, using: &random) {
       case 0..<15: burst(of: id)
       case 15..<60 where id == Self.movingID && canary == nil: homeCommands(to: id)
+      case 60..<64 where canary == nil: takeOver(id)
       default: command(randomAction(), to: id)
       }
     }
@@ -143,6 +144,21 @@ struct SessionSimulation {
         action, from: simulated.routers[number], epoch: epoch, now: simulated.now)
       simulated.send(action, to: id, as: request)
     }
+  }
+
+  /// What another engine plays is to go on here. It may be that it is not open in time.
+  private mutating func takeOver(_ id: SessionID) {
+    let position = randomPosition()
+    command(.standBy(randomPlay(), positionMilliseconds: position), to: id)
+    if chance(80) {
+      for producer in simulated.producers { simulated.produce(20, by: producer) }
+      simulated.deliverAll()
+    }
+    let due = simulated.now + UInt64.random(in: 0..<300_000_000, using: &random)
+    let takeOver = EngineCommand.SessionAction.takeOver(
+      positionMilliseconds: position + 20 * Int.random(in: 0..<15, using: &random),
+      dueNanoseconds: chance(80) ? due : nil)
+    for _ in 0..<Int.random(in: 1...2, using: &random) { command(takeOver, to: id) }
   }
 
   private mutating func burst(of id: SessionID) {
@@ -168,7 +184,8 @@ struct SessionSimulation {
     case 64..<67: .stop
     case 67..<80: .seek(positionMilliseconds: randomPosition())
     case 80..<92: .volume(randomVolume())
-    case 92..<98: .status
+    case 92..<96: .status
+    case 96..<98: .handOver(positionMilliseconds: randomPosition())
     default: .why
     }
   }
@@ -256,9 +273,9 @@ struct SessionSimulation {
     simulated.setFull(false)
     simulated.effects.waiting.withLock { $0.maximumWaitingSplices = 128 }
     for router in simulated.routers { router.allowance = .max }
-    for _ in 0..<4 {
+    for _ in 0..<6 {
       for producer in simulated.producers { simulated.produce(1_000, by: producer) }
-      // More than the half second for which a transition may be put off.
+      // More than the half second for which a transition may be put off, and the second until a session is handed over.
       try simulated.run(milliseconds: 200)
     }
     try checkAnswers()

@@ -212,6 +212,10 @@ final class SimulatedSessions {
     switch action {
     case .play(let play): acquire(id, play, request) { .play($0) }
     case .prepare(let play): acquire(id, play, request) { .prepare($0, request) }
+    case .standBy(let play, let position):
+      requests.setTakenOver(id)
+
+      acquire(id, play, request, standbyMilliseconds: position) { .play($0) }
     default: director.handle(.command(id, action, request), now: now)
     }
   }
@@ -221,13 +225,16 @@ final class SimulatedSessions {
   }
 
   private func acquire(
-    _ id: SessionID, _ play: PlayRequest, _ request: PendingRequest, _ message: (NewPlay) -> SessionMessage
+    _ id: SessionID, _ play: PlayRequest, _ request: PendingRequest, standbyMilliseconds: Int? = nil,
+    _ message: (NewPlay) -> SessionMessage
   ) {
     do throws(ErrorReport) {
       let source = try MediaSource(play.url)
-      let key = TrackKey(source: source, startMilliseconds: play.startMilliseconds, volume: play.volume)
-      let lease = try acquire(key)
-      let new = NewPlay(id: id, request: play, source: source, lease: lease, pendingRequest: request)
+      let start = standbyMilliseconds ?? play.startMilliseconds
+      let key = TrackKey(source: source, startMilliseconds: start, volume: play.volume)
+      let new = NewPlay(
+        id: id, request: play, source: source, lease: try acquire(key), pendingRequest: request,
+        standbyMilliseconds: standbyMilliseconds)
       director.handle(message(new), now: now)
     } catch {
       director.handle(.answer(EngineEvent(.error(error), sessionID: id), request), now: now)

@@ -14,6 +14,7 @@ import numpy as np
 
 from client import Listener
 from inbox import Packet
+from network import Network
 from opus import decode
 from processes import PATIENCE_SECONDS, Server, free_port
 
@@ -21,11 +22,27 @@ from processes import PATIENCE_SECONDS, Server, free_port
 class NATSServer:
     """One nats-server on this machine, which can be killed and started again at the same port."""
 
-    def __init__(self, folder: Path, *, jetstream: bool = True) -> None:
-        self.port = free_port()
-        self._jetstream = ["-js", "-sd", str(folder / "jetstream")] if jetstream else []
-        self.log = folder / "nats.log"
+    def __init__(self, folder: Path, *, jetstream: bool = True, name: str = "nats") -> None:
+        self.host = "127.0.0.1"
+        self.port, self._route_port = free_port(), free_port()
+        self._name = name
+        self._options = ["-js", "-sd", str(folder / f"{name}-jetstream")] if jetstream else []
+        self.log = folder / f"{name}.log"
         self._process: subprocess.Popen | None = None
+
+    @property
+    def _route(self) -> str:
+        return f"nats://127.0.0.1:{self._route_port}"
+
+    @staticmethod
+    def cluster(folder: Path, count: int) -> "list[NATSServer]":
+        """Servers that are one cluster, each with JetStream."""
+        nodes = [NATSServer(folder, name=f"nats-{number}") for number in range(count)]
+        routes = ",".join(node._route for node in nodes)
+        for node in nodes:
+            node._options += ["-n", node._name, "--cluster_name", "antiphon", "--cluster", node._route]
+            node._options += ["--routes", routes]
+        return nodes
 
     @property
     def url(self) -> str:
@@ -36,7 +53,7 @@ class NATSServer:
         assert program, "nats-server is missing: deploy/test unpacks it"
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                [program, "-a", "127.0.0.1", "-p", str(self.port), *self._jetstream],
+                [program, "-a", self.host, "-p", str(self.port), *self._options],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -57,7 +74,7 @@ class NATSServer:
 
 
 class Cluster:
-    """A nats-server, engines and Routers, in a folder of their own."""
+    """NATS servers, engines and Routers, in a folder of their own."""
 
     def __init__(
         self,
@@ -66,13 +83,14 @@ class Cluster:
         *,
         engines: int = 3,
         routers: int = 1,
+        nats: int = 1,
         jetstream: bool = True,
         engine_options: tuple[str, ...] = (),
         router_options: tuple[str, ...] = (),
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self.nats = NATSServer(folder, jetstream=jetstream)
-        meeting = ["--nats", self.nats.url]
+        self.nodes = NATSServer.cluster(folder, nats) if nats > 1 else [NATSServer(folder, jetstream=jetstream)]
+        meeting = ["--nats", ",".join(node.url for node in self.nodes)]
         playing = ["--media-root", str(media), "--yt-dlp-python", sys.executable, *engine_options]
         self.engines = [
             Server("AudioEngine", [*meeting, *playing], folder / f"engine{number}.log") for number in range(engines)
@@ -87,13 +105,30 @@ class Cluster:
         ]
 
     @property
+    def nats(self) -> NATSServer:
+        """The first NATS server."""
+        return self.nodes[0]
+
+    @property
     def router(self) -> Server:
         """The first Router."""
         return self.routers[0]
 
+    def move(self, server: Server, apart: Network) -> None:
+        """Has an engine or a Router run in a network of its own, before it is started."""
+        server.host, server.runner = apart.host, apart.runner
+        server.arguments = [text.replace("//127.0.0.1:", f"//{apart.gateway}:") for text in server.arguments]
+        for node in self.nodes:
+            node.host = "0.0.0.0"
+        for router in self.routers:
+            router.host = router.host if router is server else apart.gateway
+        for each in {server, *self.routers}:
+            each.arguments.append("--anonymous")
+
     def __enter__(self) -> "Cluster":
         try:
-            self.nats.start()
+            for node in self.nodes:
+                node.start()
             for server in [*self.engines, *self.routers]:
                 server.start()
             for router in self.routers:
@@ -115,7 +150,8 @@ class Cluster:
         for server in [*self.routers, *self.engines]:
             server.kill()
             Server.all.remove(server)
-        self.nats.kill()
+        for node in self.nodes:
+            node.kill()
 
 
 def metric(router: Server, name: str) -> float:

@@ -36,10 +36,12 @@ class Server:
 
     def __init__(self, name: str, arguments: list[str], log: Path, environment: dict[str, str] | None = None) -> None:
         self.name = name
+        #: Where it listens, and what starts it: a program that becomes it.
+        self.host, self.runner = "127.0.0.1", ()
         self.log = log
         #: Beside the tests' own.
         self.environment = environment or {}
-        self._arguments = arguments
+        self.arguments = arguments
         self._process: subprocess.Popen | None = None
         #: Where `--listen` was bound; kept for the next start.
         self.address: str | None = None
@@ -67,7 +69,7 @@ class Server:
         begin = self.log.stat().st_size if self.log.exists() else 0
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                [str(binary), *self._arguments, "--listen", self.address or f"127.0.0.1:{free_port()}"],
+                [*self.runner, str(binary), *self.arguments, "--listen", self.address or f"{self.host}:{free_port()}"],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

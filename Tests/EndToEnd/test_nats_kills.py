@@ -1,10 +1,12 @@
-"""As many kills of engines, Routers and the NATS server as `ANTIPHON_CLUSTER_KILLS` says, at seeded moments: nothing is played
-twice, no queue loses or doubles an entry, and everyone hears its own tone again."""
+"""As many kills of engines, Routers and NATS servers, and stops and freezes of engines, as `ANTIPHON_CLUSTER_KILLS`
+says, at seeded moments: nothing is played twice, no queue loses or doubles an entry, and everyone hears its own tone
+again."""
 
 import asyncio
 import contextlib
 import os
 import random
+import signal
 import statistics
 import time
 
@@ -12,9 +14,10 @@ import aiohttp
 import pytest
 
 from client import listen, request
-from cluster import Cluster, assert_own_tone
+from cluster import Cluster, NATSServer, assert_own_tone
 from inbox import PATIENCE_SECONDS, Packet
 from media import OGG_OPUS, tone_clip
+from processes import Server
 
 KILLS = int(os.environ.get("ANTIPHON_CLUSTER_KILLS", "0"))
 SEED = int(os.environ.get("ANTIPHON_SEED", "1"))
@@ -25,6 +28,9 @@ pytestmark = [
 ]
 
 SESSIONS = int(os.environ.get("ANTIPHON_CLUSTER_SESSIONS", "60"))
+NATS_SERVERS = int(os.environ.get("ANTIPHON_NATS_SERVERS", "1"))
+#: What happens, and how often of a hundred times.
+KINDS = {"engine": 35, "drained": 10, "router": 35, "nats": 10, "frozen": 10}
 #: Each session's own tone, in a queue of three tracks that goes round.
 TONES = {f"tone{number}": 300 + 50 * number for number in range(SESSIONS)}
 CLIPS = {session: tone_clip(frequency, 30, OGG_OPUS) for session, frequency in TONES.items()}
@@ -67,8 +73,11 @@ class Follower:
 async def test_kills_at_seeded_moments(tmp_path, media):
     media.make(*CLIPS.values())
     chance = random.Random(SEED)
-    silences: dict[str, list[float]] = {"engine": [], "router": [], "nats": []}
-    with Cluster(tmp_path, media.root, engines=3, routers=3) as cluster:
+    silences: dict[str, list[float]] = {kind: [] for kind in KINDS}
+    replicas = ("--nats-replicas", str(NATS_SERVERS))
+    with Cluster(
+        tmp_path, media.root, engines=3, routers=3, nats=NATS_SERVERS, router_options=replicas
+    ) as cluster:
         async with asyncio.TaskGroup() as tasks:
             followers = [Follower(cluster, session, chance) for session in TONES]
             following = [tasks.create_task(follower.follow()) for follower in followers]
@@ -76,16 +85,20 @@ async def test_kills_at_seeded_moments(tmp_path, media):
             await settled(cluster)
             for number in range(KILLS):
                 await asyncio.sleep(chance.uniform(0, 2))
-                kind = chance.choices(("engine", "router", "nats"), (45, 45, 10))[0]
+                kind = chance.choices(list(KINDS), list(KINDS.values()))[0]
+                victim = chance.choice(victims(cluster, kind))
+                # A Router's listeners are anywhere.
+                struck = await played_by(victim) if victim in cluster.engines else set(TONES)
                 since = time.monotonic_ns()
-                await strike(cluster, kind, chance)
+                await strike(victim, kind, chance)
                 await settled(cluster)
-                silences[kind] += [follower.silence_ms(since) for follower in followers]
-                print(f"kill {number + 1}, {kind}: longest silence {max(silences[kind][-SESSIONS:]):.0f} ms", flush=True)
+                heard = [follower.silence_ms(since) for follower in followers if follower.session in struck]
+                silences[kind] += heard
+                print(f"kill {number + 1}, {kind}: longest silence {max(heard, default=0):.0f} ms", flush=True)
             for task in following:
                 task.cancel()
     for kind, found in silences.items():
-        if found:
+        if len(found) > 1:
             quantiles = statistics.quantiles(found, n=100)
             print(f"seed {SEED}, {kind}: {len(found)} silences, p50 {quantiles[49]:.0f} ms, p99 {quantiles[98]:.0f} ms")
 
@@ -102,11 +115,28 @@ async def fill(cluster: Cluster, session: str) -> None:
         assert answer.status == 200, answer
 
 
-async def strike(cluster: Cluster, kind: str, chance: random.Random) -> None:
-    """Kills one, and starts it again after a while."""
-    victim = cluster.nats if kind == "nats" else chance.choice(getattr(cluster, f"{kind}s"))
-    await asyncio.to_thread(victim.kill)
-    await asyncio.sleep(chance.uniform(0.1, 1.5))
+def victims(cluster: Cluster, kind: str) -> list[Server] | list[NATSServer]:
+    return {"router": cluster.routers, "nats": cluster.nodes}.get(kind, cluster.engines)
+
+
+async def played_by(engine: Server) -> set[str]:
+    answer = await request("GET", f"{engine.url}/sessions")
+    return {session["session_id"] for session in answer.body["sessions"]}
+
+
+async def strike(victim: Server | NATSServer, kind: str, chance: random.Random) -> None:
+    """Kills or stops one and starts it again after a while, or freezes it for so long."""
+    pause = chance.uniform(0.1, 1.5)
+    if kind == "frozen":
+        os.kill(victim.pid, signal.SIGSTOP)
+        await asyncio.sleep(2 * pause)
+        os.kill(victim.pid, signal.SIGCONT)
+        return
+    if kind == "drained":
+        assert await asyncio.to_thread(victim.terminate) == 0, victim.tail()
+    else:
+        await asyncio.to_thread(victim.kill)
+    await asyncio.sleep(pause)
     await asyncio.to_thread(victim.start)
 
 
@@ -126,8 +156,8 @@ async def faults(cluster: Cluster) -> list[str]:
     found = []
     try:
         for engine in cluster.engines:
-            for session in (await request("GET", f"{engine.url}/sessions")).body["sessions"]:
-                players[session["session_id"]] += 1
+            for session in await played_by(engine):
+                players[session] += 1
         router = cluster.routers[0]
         for session in TONES:
             answer = await request("GET", f"{router.url}/api/v1/sessions/{session}/queue")

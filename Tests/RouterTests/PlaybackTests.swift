@@ -3,7 +3,7 @@ import Testing
 import WireProtocol
 
 /// One session's playback with an engine that does what the test says. What is written is on disk at once.
-private struct PlayedSession {
+struct PlayedSession {
   // A valid name.
   var playback = Playback(id: try! SessionID("s"))
   var context = Playback.Context(

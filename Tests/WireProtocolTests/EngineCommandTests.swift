@@ -20,7 +20,11 @@ import WireProtocol
       url: "https://a/ü?b=c", startMilliseconds: 40, endMilliseconds: 90, volume: 0.5, loop: true,
       paused: true, bitrateKilobits: 96, tag: "17.r1-2")
     let actions: [EngineCommand.SessionAction] = [
-      .play(play), .prepare(play), .unprepare, .why, .pause, .resume, .stop,
+      .play(play), .prepare(play), .standBy(play, positionMilliseconds: 400),
+      .handOver(positionMilliseconds: 7),
+      .takeOver(positionMilliseconds: 7, dueNanoseconds: .max),
+      .takeOver(positionMilliseconds: 7, dueNanoseconds: nil),
+      .unprepare, .why, .pause, .resume, .stop,
       .seek(positionMilliseconds: 1234),
       .volume(2), .status,
     ]

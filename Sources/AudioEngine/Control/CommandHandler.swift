@@ -59,6 +59,8 @@ package final class CommandHandler: Sendable {
       acquire(id, request, for: pendingRequest) { .play($0) }
     case .session(let id, .prepare(let request)):
       acquire(id, request, for: pendingRequest) { .prepare($0, pendingRequest) }
+    case .session(let id, .standBy(let request, let position)):
+      acquire(id, request, standbyMilliseconds: position, for: pendingRequest) { .play($0) }
     case .artwork(let url, let offset): piece(of: url, from: offset, for: pendingRequest)
     // Not in order with the others: it may take seconds.
     case .resolve(let request): Task { await resolve(request, for: pendingRequest) }
@@ -98,18 +100,19 @@ package final class CommandHandler: Sendable {
 
   /// Finds a request's timeline, so that its production begins at once, and hands both to the pacer.
   private func acquire(
-    _ id: SessionID, _ request: PlayRequest, for pendingRequest: PendingRequest,
+    _ id: SessionID, _ request: PlayRequest, standbyMilliseconds: Int? = nil,
+    for pendingRequest: PendingRequest,
     _ message: (NewPlay) -> SessionMessage
   ) {
     do throws(ErrorReport) {
       let source = try MediaSource(request)
       let key = TrackKey(
-        source: source, startMilliseconds: request.startMilliseconds, volume: request.volume,
-        bitrateKilobits: request.bitrateKilobits)
+        source: source, startMilliseconds: standbyMilliseconds ?? request.startMilliseconds,
+        volume: request.volume, bitrateKilobits: request.bitrateKilobits)
       let play = NewPlay(
         id: id, request: request, source: source,
         lease: try timelines.acquire(key, client: pendingRequest.client),
-        pendingRequest: pendingRequest)
+        pendingRequest: pendingRequest, standbyMilliseconds: standbyMilliseconds)
       pacer.post(message(play))
     } catch {
       pacer.post(.answer(EngineEvent(.error(error), sessionID: id), pendingRequest))

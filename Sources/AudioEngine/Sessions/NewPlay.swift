@@ -8,16 +8,19 @@ package struct NewPlay: Sendable {
   let lease: TimelineLease
   /// Nil for a track that follows by itself: nobody waits for it.
   let pendingRequest: PendingRequest?
+  /// Where it begins for once, where it stands by for another engine to stop; nil for one that is to be heard.
+  let standbyMilliseconds: Int?
 
   package init(
     id: SessionID, request: PlayRequest, source: MediaSource, lease: TimelineLease,
-    pendingRequest: PendingRequest?
+    pendingRequest: PendingRequest?, standbyMilliseconds: Int? = nil
   ) {
     self.id = id
     self.request = request
     self.source = source
     self.lease = lease
     self.pendingRequest = pendingRequest
+    self.standbyMilliseconds = standbyMilliseconds
   }
 }
 

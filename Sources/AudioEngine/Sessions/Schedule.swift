@@ -21,6 +21,12 @@ package struct Schedule {
   /// The phase a tick belongs to.
   package static func phase(of tick: UInt64) -> Int { Int(tick % ticksPerPacket) }
 
+  /// The tick that is nearest to a time: at most half a tick away from it.
+  package func tick(nearest nanoseconds: UInt64) -> UInt64 {
+    guard nanoseconds >= baseNanoseconds else { return nextTick }
+    return (nanoseconds - baseNanoseconds + Self.tickNanoseconds / 2) / Self.tickNanoseconds
+  }
+
   package mutating func advance() { nextTick += 1 }
 
   /// The first tick that has not been worked on and is not in the past. Ticks that were passed over because

@@ -11,6 +11,10 @@ final class Session {
   /// Keeps the timeline under the cursor alive and produced.
   var lease: TimelineLease
   var cursor: Timeline.Cursor
+  /// It waits until another engine stops: nobody but who asked for it is told of it.
+  var isStandby: Bool
+  /// Where it ends since another engine plays on.
+  var handOver: PendingHandOver?
   /// From here on what was sent is one piece with what comes: where the session began, or was moved to.
   private(set) var soundStartMilliseconds = 0
   var volume: Double
@@ -48,11 +52,13 @@ final class Session {
     id = play.id
     request = play.request
     source = play.source
-    machine = SessionStateMachine(startsPaused: request.paused)
+    isStandby = play.standbyMilliseconds != nil
+    machine = SessionStateMachine(startsPaused: request.paused || isStandby)
     self.owner = owner
     lease = play.lease
     let timeline = lease.timeline
-    let index = timeline.startIndex(atMilliseconds: request.startMilliseconds)
+    let index = timeline.startIndex(
+      atMilliseconds: play.standbyMilliseconds ?? request.startMilliseconds)
     cursor = Timeline.Cursor(timeline, index: index, origin: timeline.isLive ? index : 0)
     soundStartMilliseconds = cursor.positionMilliseconds
     volume = request.volume
@@ -103,6 +109,12 @@ final class Session {
     if lease.timeline.isLive, let playing { track?.metadata = playing.metadata }
     history.moved(to: lease.timeline.journal)
   }
+}
+
+/// The packet before which a session ends.
+struct PendingHandOver {
+  let positionMilliseconds: Int
+  let pendingRequest: PendingRequest
 }
 
 /// A volume that takes effect where a session comes to another place.

@@ -7,6 +7,7 @@ extension SessionDirector {
   ) {
     guard admit(pendingRequest, to: id) else { return }
     settleTransition(of: id, before: action, now: now)
+    endStandby(id, before: action, now: now)
     guard let session = sessions[id] else {
       switch action {
       case .status:
@@ -33,7 +34,11 @@ extension SessionDirector {
     _ action: EngineCommand.SessionAction, on session: Session, _ pendingRequest: PendingRequest, now: UInt64
   ) throws(ErrorReport) {
     switch action {
-    case .play, .prepare: preconditionFailure("a play comes with its timeline")
+    case .pause, .resume, .seek, .volume: dropHandOver(session)
+    default: break
+    }
+    switch action {
+    case .play, .prepare, .standBy: preconditionFailure("a play comes with its timeline")
     case .pause:
       try session.machine.requireStreaming()
       startTransition(session, .pause(pendingRequest), now: now)
@@ -46,6 +51,8 @@ extension SessionDirector {
     case .volume(let level): try setVolume(session, level, pendingRequest)
     case .perform(let score): try join(score, session, pendingRequest)
     case .mute(let roles): try mute(roles, session, pendingRequest)
+    case .takeOver(let position, let due): try takeOver(session, at: position, due, pendingRequest, now: now)
+    case .handOver(let position): try handOver(session, at: position, pendingRequest, now: now)
     case .unprepare:
       dropNext(session)
       answerStatus(session, pendingRequest)
@@ -67,8 +74,8 @@ extension SessionDirector {
     session.machine.pause()
     stopStreaming(session, now: now)
     session.pausedSinceNanoseconds = now
-    emit(
-      .paused(positionMilliseconds: session.cursor.positionMilliseconds), session.id,
+    tell(
+      .paused(positionMilliseconds: session.cursor.positionMilliseconds), session,
       answering: pendingRequest)
     // A volume that waited for a tick to be spliced in at waits no more.
     advanceMove(session, now: now)

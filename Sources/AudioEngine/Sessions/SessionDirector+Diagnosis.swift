@@ -25,6 +25,7 @@ extension SessionDirector {
     case (.finished, nil): "Nothing plays: the track is over."
     case (.stopped, _): "Nothing plays: it was stopped."
     case (.replaced, _): "Another track took its place."
+    case (.moved, _): "Another engine plays on."
     case (.cleanup, _): "Nothing plays: the session was idle for too long and was ended."
     }
   }

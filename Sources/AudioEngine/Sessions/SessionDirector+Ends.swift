@@ -23,6 +23,7 @@ extension SessionDirector {
       finish(session, now: now)
       return false
     }
+    dropHandOver(session)
     let start = session.request.startMilliseconds
     if timeline.covers(positionMilliseconds: start) {
       session.move(to: timeline.packetIndex(atMilliseconds: start))

@@ -32,6 +32,12 @@ extension SessionDirector {
     output.append(event)
   }
 
+  /// Tells of a session: of one that stands by, the requester alone.
+  func tell(_ body: EngineEvent.Body, _ session: Session, answering pendingRequest: PendingRequest? = nil) {
+    guard session.isStandby else { return emit(body, session.id, answering: pendingRequest) }
+    if let pendingRequest { answer(pendingRequest, EngineEvent(body, sessionID: session.id)) }
+  }
+
   /// Tells the requester alone.
   func answer(_ pendingRequest: PendingRequest, _ event: EngineEvent) {
     switch pendingRequest.requester {

@@ -5,6 +5,7 @@ extension SessionDirector {
   func prepare(_ play: NewPlay, _ pendingRequest: PendingRequest, now: UInt64) {
     guard admit(pendingRequest, to: play.id) else { return }
     settleTransition(of: play.id, before: .prepare(play.request), now: now)
+    endStandby(play.id, before: .prepare(play.request), now: now)
     guard let session = sessions[play.id] else {
       let report = ErrorReport(
         .noSuchSession, "prepare: the session \(play.id) plays nothing", hint: "use play", stage: .command)

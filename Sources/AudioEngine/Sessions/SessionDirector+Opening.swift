@@ -27,7 +27,7 @@ extension SessionDirector {
     counts.extracting += 1
     expect(play.lease, play.id)
     effects.report(.began(url: play.request.url), of: play.id)
-    emit(.extracting(url: play.request.url, tag: play.request.tag), play.id)
+    tell(.extracting(url: play.request.url, tag: play.request.tag), session)
     advanceOpening(session, at: joiningTick, now: now)
   }
 
@@ -44,13 +44,13 @@ extension SessionDirector {
     let waiting = [
       session.pendingPlay, session.transition?.pendingRequest, session.pendingMove?.pendingRequest,
       session.pendingVolume?.pendingRequest,
-      session.next?.pendingRequest,
+      session.next?.pendingRequest, session.handOver?.pendingRequest,
     ]
     for pendingRequest in waiting { reject(pendingRequest, report, session.id) }
     effects.report(.ended(reason, session.history.sent), of: session.id)
     recentEnds.add(session.id, diagnosis(of: session, ended: reason, now: now), now: now)
-    emit(
-      .ended(reason, positionMilliseconds: session.cursor.positionMilliseconds), session.id,
+    tell(
+      .ended(reason, positionMilliseconds: session.cursor.positionMilliseconds), session,
       answering: pendingRequest)
   }
 
@@ -94,7 +94,7 @@ extension SessionDirector {
     case .failed:
       let report = timeline.failure ?? ErrorReport(.internal, "production ended without a reason")
       session.history.failed(report, nowNanoseconds: now)
-      emit(.error(report), session.id, answering: session.pendingPlay)
+      tell(.error(report), session, answering: session.pendingPlay)
       session.pendingPlay = nil
       end(session, .loadFailed, now: now)
     }
@@ -103,8 +103,8 @@ extension SessionDirector {
   private func becomeReady(_ session: Session, _ timeline: Timeline, at joiningTick: UInt64?, now: UInt64) {
     guard let track = timeline.track else { return }
     session.track = track
-    emit(
-      .ready(ready(session.request, track, timeline, asked: session.pendingPlay, now: now)), session.id,
+    tell(
+      .ready(ready(session.request, track, timeline, asked: session.pendingPlay, now: now)), session,
       answering: session.pendingPlay)
     session.pendingPlay = nil
     counts.extracting -= 1

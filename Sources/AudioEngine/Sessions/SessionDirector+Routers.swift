@@ -15,7 +15,7 @@ extension SessionDirector {
 
   /// Greets a router. The output must be empty: `hello` is the first message on a connection.
   package func connect(_ id: RouterConnection.ID, now: UInt64) {
-    let ids = Array(sessions.keys)
+    let ids = sessions.filter { !$0.value.isStandby }.map(\.key)
     let limit = WireLimits.maximumHelloSessions
     routers.append(
       ConnectedRouter(id: id, unlisted: ids.dropFirst(limit), isListed: ids.count < limit))
@@ -31,7 +31,7 @@ extension SessionDirector {
   func listSessions() {
     for index in routers.indices where !routers[index].isListed {
       for id in routers[index].unlisted.prefix(Self.sessionsListedPerStep) {
-        guard let session = sessions[id] else { continue }
+        guard let session = sessions[id], !session.isStandby else { continue }
         output.append(EngineEvent(.status(snapshot(session)), sessionID: id), to: routers[index].id)
       }
       routers[index].unlisted = routers[index].unlisted.dropFirst(Self.sessionsListedPerStep)

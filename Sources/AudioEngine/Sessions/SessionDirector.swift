@@ -155,6 +155,7 @@ package final class SessionDirector {
     }
     sendPacket(session)
     session.history.sentFrame(nowNanoseconds: now)
+    endIfHandedOver(session, now: now)
   }
 
   /// Sends the session's own packet, after a cut, or its timeline's.

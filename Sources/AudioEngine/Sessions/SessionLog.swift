@@ -54,7 +54,12 @@ extension SessionChange {
     switch self {
     case .began(let url): return "begins \(Self.withoutKeys(url))"
     case .ended(let reason, let sent):
-      let what = reason == .replaced ? "replaced by another track" : "ended (\(reason.rawValue))"
+      let what =
+        switch reason {
+        case .replaced: "replaced by another track"
+        case .moved: "handed over to another engine"
+        default: "ended (\(reason.rawValue))"
+        }
       return "\(what): \(sent.packets) packets, \(sent.bytes) bytes"
     }
   }

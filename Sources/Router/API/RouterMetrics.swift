@@ -21,6 +21,9 @@ enum RouterMetrics {
     text.counter(
       name("sessions_moved_total"), "Sessions whose engine was gone, and that went on at another",
       statistics.movedSessions)
+    text.counter(
+      name("sessions_handed_over_total"), "Sessions that went on at another engine while theirs still ran",
+      statistics.handedOverSessions)
     text.gauge(
       name("homes"), "Sessions that are this Router's among several at NATS",
       [([:], plane.homes?.ownCount ?? 0)])

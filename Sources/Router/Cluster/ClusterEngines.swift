@@ -98,8 +98,10 @@ final class ClusterEngines {
       add(heartbeat)
     }
     watches.heard(name)
-    rows[name]?.engine.load = heartbeat.load
-    rows[name]?.engine.isFull = heartbeat.isStopping
+    guard let engine = rows[name]?.engine else { return }
+    engine.load = heartbeat.load
+    engine.isFull = false
+    if heartbeat.isStopping { plane.engineStops(engine) }
   }
 
   private func add(_ heartbeat: EngineHeartbeat) {

@@ -115,6 +115,10 @@ package struct ClientCommand: Sendable, Equatable {
     case .burst:
       throw RequestError(
         .invalidCommand, "what was just played comes on joining", hint: "connect with ?buffer_ms=")
+    case .session(_, .standBy), .session(_, .takeOver), .session(_, .handOver):
+      throw RequestError(
+        .invalidCommand, "the Router moves sessions between engines itself",
+        hint: "stop an engine, and its sessions move")
     default: return .engine(action)
     }
   }

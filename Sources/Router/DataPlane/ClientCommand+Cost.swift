@@ -43,7 +43,7 @@ extension EngineCommand.SessionAction {
   fileprivate var isWork: Bool {
     switch self {
     case .play, .prepare, .pause, .resume, .stop, .seek, .volume, .perform: true
-    case .unprepare, .mute, .status, .why: false
+    case .unprepare, .mute, .status, .why, .standBy, .takeOver, .handOver: false
     }
   }
 }

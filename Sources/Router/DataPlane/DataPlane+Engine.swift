@@ -23,6 +23,7 @@ extension DataPlane {
       .engineUnavailable, engine.link.status.message ?? "the connection to the engine was lost",
       hint: "the Router keeps trying", stage: .command)
     engineIsLost(engine)
+    endHandovers(of: engine)
     // Another engine may try what is held.
     if !fleet.isAnyEstablished { failHeldPlays(unavailable) }
     for session in sessions(of: engine) {
@@ -53,7 +54,7 @@ extension DataPlane {
       if requester == nil { logger.warning("the engine says: \(event.body.name) \(describe(event))") }
       return
     }
-    guard isCommanded(id, event, requester) else { return }
+    guard isCommanded(id, event, requester), !takeHandover(event, engine) else { return }
     if case .status(let snapshot) = event.body, event.requestID == nil, isListing(id, engine) {
       return adopt(snapshot, engine)
     }
@@ -83,7 +84,9 @@ extension DataPlane {
   /// What another engine than the session's says of it is for the requester alone. It is not to play it.
   private func refuse(_ event: EngineEvent, _ requester: Requester?, _ engine: RoutedEngine) {
     requester?.answer(.event(event.withoutTag))
-    guard let id = event.sessionID, event.body.saysThatItPlays else { return }
+    guard let id = event.sessionID, event.body.saysThatItPlays, handovers[id]?.target !== engine else {
+      return
+    }
     stop(id, at: engine)
   }
 

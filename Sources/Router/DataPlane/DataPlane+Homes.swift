@@ -107,6 +107,7 @@ extension DataPlane {
     if let held = heldPlays.removeValue(forKey: id) {
       takeRequester(held.requesterID).refuse(RequestError.moved(id).report, sessionID: id)
     }
+    handovers[id] = nil
     store.drop(session)
     state.lose(session)
     fleet.release(session, to: store.firstEngine)

@@ -86,9 +86,10 @@ extension DataPlane {
 
   // MARK: To the engine
 
-  private func send(
+  func send(
     _ command: EngineCommand.SessionAction, _ session: RoutedSession, for requesterID: RequesterID?
   ) {
+    guard !waitsForHandover(command, session, for: requesterID) else { return }
     let requester = requester(requesterID)
     do throws(RequestError) {
       let requestID = try send(
@@ -127,8 +128,15 @@ extension DataPlane {
   /// - Returns: that ID.
   @discardableResult
   func send(_ action: EngineCommand.Action, for requester: Requester) throws(RequestError) -> String {
+    try send(action, to: engine(for: action), for: requester)
+  }
+
+  /// Sends a command to a certain engine.
+  @discardableResult
+  func send(
+    _ action: EngineCommand.Action, to engine: RoutedEngine, for requester: Requester
+  ) throws(RequestError) -> String {
     let epoch = try epoch(for: action)
-    let engine = try engine(for: action)
     guard let id = engine.pending.add(requester, now: .now()) else {
       throw RequestError(
         .engineUnavailable, "\(RouterLimits.maximumPendingRequests) commands wait for the engine",

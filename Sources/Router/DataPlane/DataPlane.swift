@@ -30,6 +30,9 @@ final class DataPlane {
   /// Plays of suspect addresses, until it is their turn to be tried.
   var heldPlays: [SessionID: HeldPlay] = [:]
   let fleet = Fleet()
+  /// Sessions on their way from an engine that stops to another.
+  var handovers: [SessionID: Handover] = [:]
+  var handoverCount = 0
   /// Which sessions are this Router's; nil where it is the only one.
   var homes: (any SessionHomes)?
   /// Whether all engines that there are have said what they play.

@@ -53,6 +53,12 @@ final class Fleet {
     return engine
   }
 
+  /// The engine that is to play on for one that stops; nil where there is none.
+  func successor(of engine: RoutedEngine) -> RoutedEngine? {
+    engines.values.filter { $0 !== engine && $0.isEstablished && !$0.isStopping }
+      .min { $0.isLessLoaded(than: $1) }
+  }
+
   /// An engine for what concerns no session.
   ///
   /// - Throws: `engineUnavailable` where there is none.

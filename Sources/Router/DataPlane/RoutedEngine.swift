@@ -25,8 +25,10 @@ final class RoutedEngine: EngineLinkDelegate {
   private var clock = ClockOffset.none
   /// As its heartbeat says (`EngineHeartbeat`).
   var load = 0.0
-  /// It has refused a play for want of room, or stops: others are better until its next heartbeat.
+  /// It has refused a play for want of room: others are better until its next heartbeat.
   var isFull = false
+  /// Nothing is to be placed on it.
+  var isStopping = false
   /// Sessions that were placed on it.
   var sessionCount = 0
   private let transport: any EngineTransport
@@ -53,12 +55,16 @@ final class RoutedEngine: EngineLinkDelegate {
   func isLessLoaded(than other: RoutedEngine) -> Bool {
     func rank(_ engine: RoutedEngine) -> (Int, Int, Int, UInt32) {
       (
-        engine.isFull ? 1 : 0, Int((engine.load * 10).rounded(.down)), engine.sessionCount,
+        engine.isStopping ? 2 : engine.isFull ? 1 : 0, Int((engine.load * 10).rounded(.down)),
+        engine.sessionCount,
         engine.number.value
       )
     }
     return rank(self) < rank(other)
   }
+
+  /// A time of our clock by the engine's.
+  func timeOfItsClock(_ nanoseconds: UInt64) -> UInt64 { clock.engines(nanoseconds) }
 
   func engineConnected(_ hello: Hello) {
     var hello = hello

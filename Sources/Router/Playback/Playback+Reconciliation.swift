@@ -74,8 +74,9 @@ extension Playback {
   var isToEnd: Bool { plan.queue.current == nil && !playsScore && plan.starting == nil }
 
   /// Whether what was prepared has reached the engine is not known: it is prepared anew, and is not to begin otherwise.
-  private mutating func prepareAgain(_ context: inout Context) {
-    guard let prepared = plan.prepared else { return }
+  mutating func prepareAgain(_ context: inout Context) {
+    guard var prepared = plan.prepared else { return }
+    prepared.hasFailed = false
     if prepared.isClients { return prepare(prepared, for: nil) }
     plan.prepared = nil
     withdraw(prepared.request.tag)

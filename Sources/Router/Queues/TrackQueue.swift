@@ -231,8 +231,8 @@ package struct TrackQueue: Sendable, Equatable {
     case .finished: return advance(.finished).map(Action.play)
     case .loadFailed: return advance(.failed).map(Action.play)
     case .stopped, .cleanup: leaveCurrent(.skipped)
-    // The play that replaced it has said already what plays.
-    case .replaced: break
+    // The play that replaced it has said already what plays, and of one that moved nothing has ended.
+    case .replaced, .moved: break
     }
     return nil
   }

@@ -247,7 +247,7 @@ final class Station {
     case .loadFailed: states[id]?.bedNotBefore = .now() + .seconds(RouterLimits.bedRetrySeconds)
     // Something else plays: they are shown, and not heard.
     case .replaced: announceWaiting(id)
-    case .finished, .cleanup: break
+    case .finished, .cleanup, .moved: break
     }
   }
 

@@ -13,6 +13,9 @@ public struct ClockOffset: Sendable, Equatable {
     nanoseconds = ourNanoseconds &- engineNanoseconds
   }
 
+  /// A time of our clock by the engine's.
+  public func engines(_ time: UInt64) -> UInt64 { time &- nanoseconds }
+
   private func ours(_ time: UInt64) -> UInt64 { time &+ nanoseconds }
 
   private func ours(_ anchor: EngineEvent.Anchor) -> EngineEvent.Anchor {

@@ -1,0 +1,125 @@
+"""An engine that is stopped hands its sessions over to others while they are heard: nobody hears it."""
+
+import asyncio
+from contextlib import AsyncExitStack
+from itertools import pairwise
+
+import pytest
+
+from analysis import assert_unbroken_tone
+from client import Listener, listen, request
+from cluster import Cluster, metric
+from media import FLAC, OGG_OPUS, tone_clip
+from opus import sound_of
+from processes import Server
+from signals import AMPLITUDE, RATE
+
+#: No whole number of periods in a packet: one that is skipped or repeated turns the phase.
+TONES = {f"tone{number}": 313 + 60 * number for number in range(8)}
+#: Passed through, and encoded by each engine by itself.
+CLIPS = {
+    session: tone_clip(frequency, 60, (OGG_OPUS, FLAC)[number // 2 % 2])
+    for number, (session, frequency) in enumerate(TONES.items())
+}
+#: Longer than any handover takes, so that an engine which waits for it is noticed.
+DRAIN_SECONDS = 40
+
+
+@pytest.fixture
+def cluster(tmp_path, media):
+    media.make(*CLIPS.values())
+    options = ("--drain-seconds", str(DRAIN_SECONDS))
+    with Cluster(tmp_path, media.root, engines=2, engine_options=options) as running:
+        yield running
+
+
+async def sessions_of(engine: Server) -> set[str]:
+    answer = await request("GET", f"{engine.url}/sessions")
+    return {session["session_id"] for session in answer.body["sessions"]}
+
+
+async def stop(engine: Server) -> None:
+    """Stops an engine, which has nothing to wait for but its sessions' moves."""
+    engine.ask_to_stop()
+    assert await asyncio.wait_for(asyncio.to_thread(engine.wait_for_end), DRAIN_SECONDS / 2) == 0, engine.tail()
+
+
+def assert_unbroken(listener: Listener, session: str) -> None:
+    """Each packet follows the one before it, in the track and in time, and the sound is one piece."""
+    packets = listener.packets()
+    for before, after in pairwise(packets):
+        place = f"{session} at {before.position_ms} ms"
+        assert after.position_ms == before.position_ms + 20, place
+        assert after.sequence == before.sequence + 1, place
+        assert abs(after.due_ns - before.due_ns - 20_000_000) <= 2_000_000, place
+    # Behind the first packets, in which the sound begins.
+    sound = sound_of(packets)[RATE // 2 :]
+    assert_unbroken_tone(sound, TONES[session], AMPLITUDE, session)
+
+
+async def test_nobody_hears_that_an_engine_is_stopped(cluster):
+    async with AsyncExitStack() as stack:
+        listeners = {name: await stack.enter_async_context(listen(cluster.router.url, name)) for name in TONES}
+        await asyncio.gather(*(listener.play(CLIPS[name].url) for name, listener in listeners.items()))
+        await asyncio.gather(*(listener.wait_packets(50) for listener in listeners.values()))
+        stopped, other = cluster.engines
+        before = await sessions_of(stopped)
+        assert len(before) == 4
+        await stop(stopped)
+        marks = {name: listener.mark() for name, listener in listeners.items()}
+        assert await sessions_of(other) == set(TONES)
+        assert metric(cluster.router, "antiphon_router_sessions_handed_over_total") == 4
+        assert metric(cluster.router, "antiphon_router_sessions_moved_total") == 0
+        await asyncio.gather(*(listener.wait_packets(50, since=marks[name]) for name, listener in listeners.items()))
+        for name, listener in listeners.items():
+            assert_unbroken(listener, name)
+            assert not listener.events("error") and not listener.events("ended") and not listener.events("buffering")
+
+
+async def test_what_is_asked_for_meanwhile_is_done(cluster):
+    async with AsyncExitStack() as stack:
+        listeners = {name: await stack.enter_async_context(listen(cluster.router.url, name)) for name in TONES}
+        await asyncio.gather(*(listener.play(CLIPS[name].url) for name, listener in listeners.items()))
+        await asyncio.gather(*(listener.wait_packets(50) for listener in listeners.values()))
+        stopped = cluster.engines[0]
+        ending = asyncio.create_task(stop(stopped))
+        while not ending.done():
+            for listener in listeners.values():
+                paused = await listener.command("pause")
+                resumed = await listener.command("resume")
+                assert (paused["type"], resumed["type"]) == ("paused", "resumed")
+        await ending
+        marks = {name: listener.mark() for name, listener in listeners.items()}
+        await asyncio.gather(*(listener.wait_packets(25, since=marks[name]) for name, listener in listeners.items()))
+        assert await sessions_of(cluster.engines[1]) == set(TONES)
+        for name, listener in listeners.items():
+            places = [packet.position_ms for packet in listener.packets()]
+            assert all(after - before == 20 for before, after in pairwise(places)), name
+
+
+async def test_a_paused_session_stays_where_it_is_and_a_queue_goes_on(cluster):
+    async with listen(cluster.router.url, "paused") as paused, listen(cluster.router.url, "queue") as queue:
+        await paused.play(CLIPS["tone0"].url)
+        await paused.wait_packets(25)
+        place = (await paused.command("pause"))["position_ms"]
+        await queue.command("queue_add", tracks=[{"url": CLIPS[name].url} for name in ("tone1", "tone2")])
+        await queue.wait_packets(25)
+        # What comes next is prepared by the engine that is to stop.
+        await queue.command("seek", position_ms=50_000)
+        sought = queue.mark()
+        first, second = cluster.engines
+        await stop(first)
+        assert await sessions_of(second) == {"paused", "queue"}
+        first.start()
+        cluster.wait_attached()
+        await stop(second)
+        assert await sessions_of(first) == {"paused", "queue"}
+        resumed = paused.mark()
+        assert (await paused.command("resume"))["position_ms"] == place
+        await paused.wait_packets(5, since=resumed)
+        assert paused.packets(resumed)[0].position_ms == place
+        ended = await queue.wait_event("ended", since=sought)
+        assert ended["reason"] == "finished"
+        await queue.wait_packets(25, since=queue.mark())
+        places = [packet.position_ms for packet in queue.packets(sought)]
+        assert [after for before, after in pairwise(places) if after - before != 20] == [0], places
