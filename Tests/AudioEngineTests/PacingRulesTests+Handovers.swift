@@ -132,7 +132,7 @@ extension PacingRulesTests {
     #expect(router.takeLog().last == "a ended moved 0")
   }
 
-  @Test func `a packet that was sent or is far ahead is refused, and a stop comes before one that is not`() throws {
+  @Test func `what was sent or is far ahead is refused, and a stop comes first`() throws {
     play(packets: 1_000)
     try hear(5)
     send(.handOver(positionMilliseconds: 80))
