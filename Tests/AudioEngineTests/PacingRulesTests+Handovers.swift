@@ -125,11 +125,14 @@ extension PacingRulesTests {
     #expect(router.liveSessions.isEmpty && !router.hasPendingRequests)
   }
 
-  @Test func `paused, it ends at once`() throws {
-    play(packets: 1_000, paused: true)
-    send(.handOver(positionMilliseconds: 0))
+  @Test func `paused, it ends at once, unless it was to end elsewhere`() throws {
+    play(packets: 1_000, start: 400, paused: true)
+    send(.handOver(positionMilliseconds: 700))
     try simulated.run(milliseconds: 20)
-    #expect(router.takeLog().last == "a ended moved 0")
+    #expect(router.takeLog().last == "a error invalid_state")
+    send(.handOver(positionMilliseconds: 400))
+    try simulated.run(milliseconds: 20)
+    #expect(router.takeLog().last == "a ended moved 400")
   }
 
   @Test func `what was sent or is far ahead is refused, and a stop comes first`() throws {

@@ -4,6 +4,8 @@ import contextlib
 import subprocess
 from pathlib import Path
 
+from media import copy_kept
+
 AAC = ["-c:a", "aac", "-b:a", "128k"]
 OPUS = ["-c:a", "libopus", "-b:a", "128k"]
 
@@ -29,8 +31,12 @@ def command(folder: Path, sound: Path, kind: str, *more: str) -> list[str]:
 
 def make(folder: Path, sound: Path, kind: str, seconds: int = 4) -> None:
     """All of a sound, in segments of so many seconds."""
-    making = [*command(folder, sound, kind), "-seg_duration", str(seconds), str(folder / "index.mpd")]
-    subprocess.run(making, check=True, stdin=subprocess.DEVNULL)
+
+    def segment(folder: Path) -> None:
+        making = [*command(folder, sound, kind), "-seg_duration", str(seconds), str(folder / "index.mpd")]
+        subprocess.run(making, check=True, stdin=subprocess.DEVNULL)
+
+    copy_kept(folder, "dash", sound, (KINDS[kind], seconds), segment)
 
 
 def make_one_file(folder: Path, sound: Path, name: str) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from media import copy_kept
 from processes import Antiphon
 
 #: What ffmpeg is told for each kind of segments.
@@ -33,8 +34,12 @@ def command(folder: Path, sound: Path, kind: str, *more: str) -> list[str]:
 
 def make(folder: Path, sound: Path, kind: str, seconds: int = 4) -> None:
     """All of a sound, in segments of so many seconds."""
-    making = [*command(folder, sound, kind), "-hls_time", str(seconds), "-hls_playlist_type", "vod"]
-    subprocess.run([*making, str(folder / "index.m3u8")], check=True, stdin=subprocess.DEVNULL)
+
+    def segment(folder: Path) -> None:
+        making = [*command(folder, sound, kind), "-hls_time", str(seconds), "-hls_playlist_type", "vod"]
+        subprocess.run([*making, str(folder / "index.m3u8")], check=True, stdin=subprocess.DEVNULL)
+
+    copy_kept(folder, "hls", sound, (KINDS[kind], seconds), segment)
 
 
 @contextlib.contextmanager

@@ -1,5 +1,6 @@
 """Real media files of known content, made by ffmpeg from samples computed here."""
 
+import contextlib
 import functools
 import hashlib
 import itertools
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+import signals
 from processes import ROOT
 from signals import Glides, tone
 
@@ -84,6 +86,16 @@ class Clip:
 
 
 @dataclass(frozen=True)
+class _Surround:
+    """Another tone in each channel of 5.1."""
+
+    seconds: float
+
+    def __call__(self, rate: int) -> np.ndarray:
+        return np.stack([tone(frequency, self.seconds, rate) for frequency in SURROUND.values()], axis=1)
+
+
+@dataclass(frozen=True)
 class _Tone:
     """A clip's samples, equal to those of the same tone elsewhere: they are not computed again."""
 
@@ -103,12 +115,7 @@ def glides_clip(name: str, source: Glides, encoding: Encoding, rate: int = 48_00
 
 
 def surround_clip(encoding: Encoding, seconds: float = 2) -> Clip:
-    """Another tone in each channel of 5.1."""
-
-    def samples(rate: int) -> np.ndarray:
-        return np.stack([tone(frequency, seconds, rate) for frequency in SURROUND.values()], axis=1)
-
-    return Clip(f"surround-{encoding.name}", encoding, samples, 48_000, 6)
+    return Clip(f"surround-{encoding.name}", encoding, _Surround(seconds), 48_000, 6)
 
 
 _copies = itertools.count(1)
@@ -162,42 +169,49 @@ def http_url(base: str, name: str) -> str:
     return f"{base}/{urllib.parse.quote(name)}"
 
 
+def kept(name: str, made_of: object, make: Callable[[Path], None]) -> Path:
+    """What `make` makes, a file or a folder, from the cache where it was made of the same before."""
+    path = CACHE / f"{hashlib.blake2b(repr(made_of).encode(), digest_size=16).hexdigest()}-{name}"
+    if not path.exists():
+        CACHE.mkdir(parents=True, exist_ok=True)
+        # Under another name until it is whole: others make the same here at the same time, and may be interrupted.
+        part = path.with_name(f"part-{os.getpid()}-{path.name}")
+        make(part)
+        # Theirs is as good, and a folder takes no other's place.
+        with contextlib.suppress(OSError):
+            part.rename(path)
+    return path
+
+
+def copy_kept(folder: Path, name: str, sound: Path, options: object, make: Callable[[Path], None]) -> None:
+    """Has a folder hold what `make` makes of a sound with these options."""
+    made_of = (hashlib.blake2b(sound.read_bytes(), digest_size=16).hexdigest(), options)
+    shutil.copytree(kept(name, made_of, make), folder, dirs_exist_ok=True)
+
+
+#: What is described by its numbers need not be computed to be known: these, and how they are computed.
+_DESCRIBED = (_Tone, _Surround, Glides)
+_HOW = hashlib.blake2b(Path(signals.__file__).read_bytes() + Path(__file__).read_bytes()).hexdigest()
+
+
 @functools.cache
 def _encoded(clip: Clip) -> Path:
-    """The clip's file in the cache, where one of these samples and this command is kept for the next run."""
-    samples = clip.samples(clip.rate)
-    command = [
-        "ffmpeg",
-        "-v",
-        "error",
-        "-nostdin",
-        "-y",
-        "-f",
-        "f32le",
-        "-ar",
-        str(clip.rate),
-        "-channel_layout",
-        LAYOUTS[clip.channels],
-        "-ac",
-        str(clip.channels),
-        "-i",
-        "pipe:0",
-        *clip.encoding.arguments.split(),
-        "-metadata",
-        f"title={clip.name}",
-    ]
-    key = hashlib.blake2b(samples.astype("<f4"), digest_size=16)
-    key.update(repr((command, MONO_GAINS[clip.channels])).encode())
-    kept = CACHE / f"{key.hexdigest()}.{clip.encoding.suffix}"
-    if not kept.exists():
-        CACHE.mkdir(parents=True, exist_ok=True)
-        # Under another name until it is whole: others make files here at the same time, and may be interrupted.
-        part = kept.with_name(f"part-{os.getpid()}-{kept.name}")
+    """The clip's file in the cache."""
+    command = ["ffmpeg", "-v", "error", "-nostdin", "-y", "-f", "f32le", "-ar", str(clip.rate)]
+    command += ["-channel_layout", LAYOUTS[clip.channels], "-ac", str(clip.channels), "-i", "pipe:0"]
+    command += [*clip.encoding.arguments.split(), "-metadata", f"title={clip.name}"]
+
+    def encode(path: Path) -> None:
+        samples = clip.samples(clip.rate)
         if samples.ndim == 1:
             samples = samples[:, None] * MONO_GAINS[clip.channels]
         assert samples.shape[1] == clip.channels, clip
         data = samples.astype("<f4").tobytes()
-        done = subprocess.run([*command, part], input=data, capture_output=True)
+        done = subprocess.run([*command, path], input=data, capture_output=True)
         assert done.returncode == 0, f"ffmpeg could not make {clip}: {done.stderr.decode()}"
-        part.rename(kept)
-    return kept
+
+    if isinstance(clip.samples, _DESCRIBED):
+        sound = (clip.samples, _HOW)
+    else:
+        sound = hashlib.blake2b(clip.samples(clip.rate).astype("<f4"), digest_size=16).hexdigest()
+    return kept(clip.file, (sound, clip.channels, command), encode)

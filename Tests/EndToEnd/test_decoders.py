@@ -26,7 +26,7 @@ from signals import AMPLITUDE
 
 TONES = {frequency: tone_clip(frequency, 100, FLAC, 44_100) for frequency in range(400, 1_300, 150)}
 #: Where in each tone a session begins: so far apart that each is produced for itself.
-STARTS_MS = range(0, 40_000, 4_000)
+STARTS_MS = range(0, 28_000, 4_000)
 #: Packets until an encoder has settled.
 ONSET = 50
 SHORT = tone_clip(700, 3, FLAC)

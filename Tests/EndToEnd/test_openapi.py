@@ -188,7 +188,7 @@ def test_schemathesis_finds_nothing(antiphon, tmp_path):
         # Nobody is asked for a token here, and what plays is up to the files that there are.
         "--exclude-checks=ignored_auth,positive_data_acceptance",
         "--phases=examples,coverage,fuzzing",
-        "--max-examples=3",
+        "--max-examples=2",
         "--generation-deterministic",
         "--request-timeout=60",
         "--no-color",

@@ -46,11 +46,14 @@ extension SessionDirector {
     _ session: Session, at position: Int, _ pendingRequest: PendingRequest, now: UInt64
   ) throws(ErrorReport) {
     try session.machine.requirePlace(for: "hand_over")
-    guard session.nextTick != nil else { return end(session, .moved, answering: pendingRequest, now: now) }
+    let ahead = position - session.cursor.positionMilliseconds
+    guard session.nextTick != nil else {
+      guard ahead == 0 else { throw Self.notNow("hand_over: the session is paused at another place") }
+      return end(session, .moved, answering: pendingRequest, now: now)
+    }
     guard session.transition == nil, session.pendingMove == nil, session.handOver == nil else {
       throw Self.notNow("hand_over: the session is on its way to another place or level")
     }
-    let ahead = position - session.cursor.positionMilliseconds
     guard (1...Self.maximumLeadMilliseconds).contains(ahead) else {
       throw Self.notNow("hand_over: \(position) ms is \(ahead) ms ahead of the next packet")
     }

@@ -5,6 +5,8 @@ import WireProtocol
 /// begins with the packet at which this one ends.
 extension DataPlane {
   private static let intervalMilliseconds: Int64 = 100
+  /// Before a session that could not be moved is tried again.
+  private static let retryMilliseconds: Int64 = 1_000
 
   /// Begins to move what an engine plays.
   func engineStops(_ engine: RoutedEngine) {
@@ -15,8 +17,8 @@ extension DataPlane {
 
   private func moveSessions(from engine: RoutedEngine) {
     guard fleet.engines[engine.number] === engine else { return }
-    // Those that could not be moved the last time are not always the first.
-    for session in sessions(of: engine).shuffled() where handovers[session.id] == nil {
+    for session in sessions(of: engine) where handovers[session.id] == nil && !unmovable.contains(session.id)
+    {
       guard handovers.count < RouterLimits.maximumHandovers else { break }
       open(session, from: engine)
     }
@@ -105,6 +107,8 @@ extension DataPlane {
   private func giveUp(_ session: RoutedSession) {
     guard let handover = handovers.removeValue(forKey: session.id) else { return }
     stop(session.id, at: handover.target)
+    unmovable.insert(session.id)
+    after(Self.retryMilliseconds) { $0.unmovable.remove(session.id) }
     sendAll(handover.waiting, session)
   }
 

@@ -33,6 +33,8 @@ final class DataPlane {
   /// Sessions on their way from an engine that stops to another.
   var handovers: [SessionID: Handover] = [:]
   var handoverCount = 0
+  /// Those that could not be moved a moment ago.
+  var unmovable: Set<SessionID> = []
   /// Which sessions are this Router's; nil where it is the only one.
   var homes: (any SessionHomes)?
   /// Whether all engines that there are have said what they play.
