@@ -180,7 +180,13 @@ package struct RouterApplication: Service {
       requestError: RequestError(
         .rateLimited, "a long answer is already being prepared for this client, and its queue is full",
         hint: "ask again when you have had the one before"))
-    SessionRoutes(plane: plane, longAnswers: longAnswers).add(to: router)
+    var sessionRoutes = SessionRoutes(plane: plane, longAnswers: longAnswers)
+    if let forwardingClient {
+      sessionRoutes.others = { request, context in
+        await forwardingClient.answers(to: request, from: context)
+      }
+    }
+    sessionRoutes.add(to: router)
     ListenRoutes(plane: plane).add(to: router)
     OperatorRoutes(plane: plane, streams: streams, parts: parts, access: access).add(to: router)
     ArtworkRoutes(store: ArtworkStore(plane: plane)).add(to: router)

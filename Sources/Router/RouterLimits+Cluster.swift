@@ -18,7 +18,7 @@ extension RouterLimits {
   package static let homeAnswerSeconds: Int64 = 2
 
   /// Sessions that are moved from engines that stop at a time.
-  package static let maximumHandovers = 16
+  package static let maximumHandovers = 64
 
   /// How long a request waits for a session whose Router is gone to be taken over, and then for a Router that could not be
   /// reached to be found gone.
@@ -26,6 +26,10 @@ extension RouterLimits {
   package static let suspectWaitMilliseconds: Int64 = 2_000
   /// To reach another Router.
   package static let forwardConnectMilliseconds: Int64 = 1_000
+
+  /// How long another Router has to list its sessions, and how long its list may be.
+  package static let listingWaitMilliseconds: Int64 = 2_000
+  package static let maximumListingByteCount = 64 << 20
 
   /// Connections that are forwarded at a time, and those of one address.
   package static let maximumForwardedConnections = 10_000

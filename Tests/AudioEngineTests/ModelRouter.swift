@@ -18,6 +18,8 @@ final class SimulatedRequests: Sendable {
     var seeks: [String: Int] = [:]
     /// Sessions that another engine may have played before.
     var takenOver: Set<SessionID> = []
+    /// Sessions that may have been told to end, and send what is left at once.
+    var handedOver: Set<SessionID> = []
     var routers: [String: RouterConnection.ID] = [:]
     /// Answers by the HTTP request that waits for them.
     var answers: [String: [EngineEvent]] = [:]
@@ -86,6 +88,8 @@ final class SimulatedRequests: Sendable {
   func seek(_ requestID: String) -> Int? { state.withLock { $0.seeks[requestID] } }
 
   /// A session is to begin in the midst of things.
+  func setHandedOver(_ id: SessionID) { state.withLock { _ = $0.handedOver.insert(id) } }
+  func isHandedOver(_ id: SessionID) -> Bool { state.withLock { $0.handedOver.contains(id) } }
   func setTakenOver(_ id: SessionID) { state.withLock { _ = $0.takenOver.insert(id) } }
   func isTakenOver(_ id: SessionID) -> Bool { state.withLock { $0.takenOver.contains(id) } }
 

@@ -65,7 +65,9 @@ struct ModelSession {
         throw fail("a packet of volume \(packet.volume), not \(volume)")
       }
     }
-    guard now >= dueNanoseconds else { throw fail("a packet \(dueNanoseconds - now) ns early") }
+    guard now >= dueNanoseconds || requests.isHandedOver(id) else {
+      throw fail("a packet \(dueNanoseconds - now) ns early")
+    }
     guard dueNanoseconds >= earliestNanoseconds else {
       throw fail("a packet \(earliestNanoseconds - dueNanoseconds) ns after too short a time")
     }
@@ -87,7 +89,9 @@ struct ModelSession {
   }
 
   func checkPunctuality(now: UInt64) throws(Violation) {
-    guard state == .streaming, dueNanoseconds <= now, !mayHaveOwner, !isToBegin else { return }
+    guard state == .streaming, dueNanoseconds <= now, !mayHaveOwner, !isToBegin,
+      !requests.isHandedOver(id)
+    else { return }
     throw fail("the packet due \(now - dueNanoseconds) ns ago has not come")
   }
 

@@ -216,6 +216,9 @@ final class SimulatedSessions {
       requests.setTakenOver(id)
 
       acquire(id, play, request, standbyMilliseconds: position) { .play($0) }
+    case .handOver:
+      requests.setHandedOver(id)
+      director.handle(.command(id, action, request), now: now)
     default: director.handle(.command(id, action, request), now: now)
     }
   }

@@ -85,24 +85,27 @@ def delivered(bench, paths, count, frames, prime, *flags):
             router.request("POST", "/api/v1/sessions/prime/play", url=f"media:{paths[0].name}")
             engine.wait_produced()
             router.request("POST", "/api/v1/sessions/prime/stop")
-        seconds = 3 if bench.quick else SECONDS
-        load = [bench.program("websocket-load"), router.port, count, 1, WARM_UP_SECONDS, seconds, router.pid, frames,
-                "real"]
-        router.request_all([(f"/api/v1/sessions/{number}/play", {"url": f"media:{paths[number % len(paths)].name}"})
-                            for number in range(count)])
-        with harness.process(*load) as listeners:
-            if listeners.stdout.readline() != "measuring\n":
-                raise harness.Failure(f"the listeners did not begin; see {bench.directory}/router.log")
-            others = harness.OthersLoad(engine.pid, router.pid, listeners.pid)
-            before = [harness.cpu_seconds(service.pid) for service in (engine, router)]
-            started = time.monotonic()
-            result = json.loads(listeners.stdout.readline())
-            span = (time.monotonic() - started) * count
-            cores = [(harness.cpu_seconds(service.pid) - cpu) / span
-                     for service, cpu in zip((engine, router), before, strict=True)]
-            result["others"] = others.cores()
-    return result | {"engine": cores[0], "router": cores[1], "both": sum(cores),
-                     "share": result["delivered"] / result["expected"]}
+        result, cores = heard(bench, paths, router, [engine, router], count, frames)
+    return result | {"engine": cores[0], "router": cores[1], "both": sum(cores)}
+
+
+def heard(bench, paths, router, running, count, frames):
+    """A listener for each of so many sessions: what they heard, and the cores that each process took for a session."""
+    seconds = 3 if bench.quick else SECONDS
+    load = [bench.program("websocket-load"), router.port, count, 1, WARM_UP_SECONDS, seconds, router.pid, frames, "real"]
+    router.request_all([(f"/api/v1/sessions/{number}/play", {"url": f"media:{paths[number % len(paths)].name}"})
+                        for number in range(count)])
+    with harness.process(*load) as listeners:
+        if listeners.stdout.readline() != "measuring\n":
+            raise harness.Failure(f"the listeners did not begin; see {bench.directory}/router.log")
+        others = harness.OthersLoad(listeners.pid, *(service.pid for service in running))
+        before = [harness.cpu_seconds(service.pid) for service in running]
+        started = time.monotonic()
+        result = json.loads(listeners.stdout.readline())
+        span = (time.monotonic() - started) * count
+        cores = [(harness.cpu_seconds(service.pid) - cpu) / span for service, cpu in zip(running, before, strict=True)]
+        result["others"] = others.cores()
+    return result | {"share": result["delivered"] / result["expected"]}, cores
 
 
 def capacity_row(name, runs, smallest):

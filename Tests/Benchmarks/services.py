@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import socket
 import struct
 import subprocess
@@ -67,6 +68,35 @@ def antiphon(bench, media_root, *flags, router_flags=()):
           harness.process(*command, stderr=log) as child):
         harness.wait_until("the router's readiness", lambda: harness.is_ready(port))
         yield sound, Service(child.pid, port)
+
+
+@contextlib.contextmanager
+def cluster(bench, media_root, count, *flags, router_flags=()):
+    """So many engines and a Router at a NATS server of their own: (engines, router, server)."""
+    tools = harness.ROOT / ".build/tools/usr"
+    program = shutil.which("nats-server", path=os.pathsep.join([os.environ["PATH"], f"{tools}/sbin", f"{tools}/bin"]))
+    if not program:
+        raise harness.Failure("nats-server is missing: deploy/test unpacks it")
+    port = harness.free_port()
+    meeting = ["--nats", f"nats://127.0.0.1:{port}"]
+    with contextlib.ExitStack() as stack:
+        def begin(name, *command):
+            log = stack.enter_context(open(bench.directory / f"{name}.log", "w"))
+            return stack.enter_context(harness.process(*command, stderr=log)).pid
+
+        def start(name, binary, *arguments):
+            address = harness.free_port()
+            pid = begin(name, bench.binary(binary), *meeting, "--listen", f"127.0.0.1:{address}", *arguments)
+            return Service(pid, address)
+
+        store = bench.directory / f"jetstream-{port}"
+        server = Service(begin("nats", program, "-a", "127.0.0.1", "-p", port, "-js", "-sd", store), port)
+        engines = [start(f"engine{number}", "AudioEngine", "--media-root", media_root, *flags) for number in range(count)]
+        router = start("router", "Router", "--state", bench.directory / f"state-{port}", *router_flags)
+        harness.wait_until("the router's readiness", lambda: harness.is_ready(router.port))
+        connected = f"antiphon_router_engines_connected {count}"
+        harness.wait_until("all engines", lambda: connected in router.request("GET", "/metrics"))
+        yield engines, router, server
 
 
 class PauseWatch:

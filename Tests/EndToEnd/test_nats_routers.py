@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack
 import aiohttp
 import pytest
 
-from client import Listener, bearer, listen, request
+from client import Listener, bearer, listen, raw_request, request
 from cluster import Cluster, assert_own_tone, metric, wait_metric
 from inbox import PATIENCE_SECONDS
 from media import OGG_OPUS, tone_clip
@@ -95,6 +95,41 @@ async def test_listeners_of_two_routers_hear_one_session(cluster):
         assert metric(guest, "antiphon_router_forwarded_connections") == 1
         assert (metric(home, "antiphon_router_homes"), metric(guest, "antiphon_router_homes")) == (1, 0)
     await assert_once(cluster, [SESSION])
+
+
+async def test_any_router_lists_the_sessions_of_all(cluster):
+    home, guest = cluster.routers
+    async with listen(home.url, "tone:0") as here, listen(guest.url, "tone:1") as there:
+        await here.play(CLIPS["tone:0"].url)
+        await there.play(CLIPS["tone:1"].url)
+        await there.command("queue_add", tracks=[{"url": CLIP.url}])
+        for router in (home, guest):
+            sessions = (await request("GET", f"{router.url}/api/v1/sessions")).body["sessions"]
+            found = {session["session_id"]: session for session in sessions}
+            assert [session["session_id"] for session in sessions] == ["tone:0", "tone:1"]
+            assert {session["state"] for session in sessions} == {"streaming"}
+            assert (found["tone:0"]["listeners"], found["tone:1"]["queue"]["total"]) == (1, 1)
+        # One that does not answer is left out.
+        os.kill(guest.pid, signal.SIGSTOP)
+        try:
+            sessions = (await request("GET", f"{home.url}/api/v1/sessions")).body["sessions"]
+            assert "tone:0" in [session["session_id"] for session in sessions]
+        finally:
+            os.kill(guest.pid, signal.SIGCONT)
+
+
+@pytest.mark.parametrize("path", ["", "/tone:0", "/tone:0/why"])
+async def test_a_body_that_does_not_come_harms_nobody(cluster, path):
+    """Of what is forwarded, the answer may come before the end of the request."""
+    home, guest = cluster.routers
+    async with listen(home.url, "tone:0") as listener:
+        await listener.play(CLIPS["tone:0"].url)
+        text = f"GET /api/v1/sessions{path} HTTP/1.1\r\nHost: {guest.address}\r\nContent-Length: 1000\r\n\r\n"
+        for _ in range(3):
+            with raw_request(guest.address, text):
+                await listener.wait_packets(25, since=listener.mark())
+        assert guest.is_running and home.is_running
+        assert (await request("GET", f"{guest.url}/api/v1/sessions/tone:0")).body["state"] == "streaming"
 
 
 async def test_commands_through_the_guest(cluster):

@@ -44,7 +44,7 @@ import Testing
       #expect(await eventually { told.values == [.current] })
       server.write("new", toCopy: false)
       #expect(await eventually { told.values == [.current, entry(7, "old"), entry(8, "new")] })
-      #expect(await eventually { server.state.withLock { $0.beginnings.count } == 2 })
+      #expect(await eventually { server.state.withLock { $0.beginnings.count } >= 2 })
       server.write("newer", toCopy: true)
       #expect(await eventually { told.values.last == entry(9, "newer") })
     }
@@ -58,7 +58,7 @@ import Testing
       #expect(await eventually { told.values.count == 2 })
       server.write("6", toCopy: false)
       // The next consumer's copy has not even the one before.
-      #expect(await eventually { server.state.withLock { $0.beginnings } == [0, 7] })
+      #expect(await eventually { server.state.withLock { $0.beginnings.prefix(2) } == [0, 7] })
       server.give(5)
       server.give(6)
       server.write("7", toCopy: false)

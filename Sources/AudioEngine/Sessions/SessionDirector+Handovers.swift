@@ -6,7 +6,8 @@ extension SessionDirector {
   /// How far ahead a session may be told to end.
   private static let maximumLeadMilliseconds = 1_000
 
-  /// What stands by has not been heard: another command than to begin finds nothing.
+  /// What stands by has not been heard: another command than to begin finds nothing. A home that asks where the session is
+  /// does not know of it.
   func endStandby(_ id: SessionID, before action: EngineCommand.SessionAction, now: UInt64) {
     guard let session = sessions[id], session.isStandby else { return }
     if case .takeOver = action { return }
@@ -41,14 +42,17 @@ extension SessionDirector {
     emit(.status(snapshot(session)), session.id, answering: pendingRequest)
   }
 
-  /// Has a session end before the packet of a position. It is answered then.
+  /// Has a session end before the packet of a position. What is left until then is sent at once, so that it does not come
+  /// behind what the other engine sends, and then it is answered.
   func handOver(
     _ session: Session, at position: Int, _ pendingRequest: PendingRequest, now: UInt64
   ) throws(ErrorReport) {
     try session.machine.requirePlace(for: "hand_over")
     let ahead = position - session.cursor.positionMilliseconds
     guard session.nextTick != nil else {
-      guard ahead == 0 else { throw Self.notNow("hand_over: the session is paused at another place") }
+      guard ahead == 0 || session.cursor.timeline.isLive else {
+        throw Self.notNow("hand_over: the session is paused at another place")
+      }
       return end(session, .moved, answering: pendingRequest, now: now)
     }
     guard session.transition == nil, session.pendingMove == nil, session.handOver == nil else {
@@ -58,6 +62,13 @@ extension SessionDirector {
       throw Self.notNow("hand_over: \(position) ms is \(ahead) ms ahead of the next packet")
     }
     session.handOver = PendingHandOver(positionMilliseconds: position, pendingRequest: pendingRequest)
+    while session.cursor.positionMilliseconds < position, session.cursor.hasPacket,
+      !session.splicePackets.isAwaited(at: session.cursor.index)
+    {
+      sendPacket(session)
+      session.nextTick? += Schedule.ticksPerPacket
+    }
+    endIfHandedOver(session, now: now)
   }
 
   /// The session is on its way to another place or level, or stands still.

@@ -37,7 +37,7 @@ extension SessionDirector {
       // What follows is to follow the track that begins.
       case (.replace, .prepare), (.stop, .prepare): complete(transition, session, isHurried: true, now: now)
       case (_, .status), (_, .why), (_, .prepare), (_, .unprepare),
-        (_, .perform), (_, .mute):
+        (_, .perform), (_, .mute), (_, .handOver):
         return
       case (.seek, .seek) where session.pendingVolume == nil, (.volume, .volume):
         session.transition = nil

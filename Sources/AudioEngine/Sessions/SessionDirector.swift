@@ -159,7 +159,7 @@ package final class SessionDirector {
   }
 
   /// Sends the session's own packet, after a cut, or its timeline's.
-  private func sendPacket(_ session: Session) {
+  func sendPacket(_ session: Session) {
     switch session.splicePackets.take(at: session.cursor.index) {
     case .packet(let packet):
       packet.withUnsafeBytes { append($0, of: session) }

@@ -8,6 +8,8 @@ struct SessionRoutes {
   let plane: DataPlaneHandle
   /// Before what takes the loop's time.
   let longAnswers: FairGate
+  /// The answers of the other Routers to the same request; none where there are no others.
+  var others: @Sendable (Request, RouterRequestContext) async -> [[UInt8]] = { _, _ in [] }
 
   /// A command as REST has it, `METHOD /api/v1/sessions/ID/PATH`. Its fields are in the body; of a GET in the
   /// query, and of an entry's in the path.
@@ -39,7 +41,7 @@ struct SessionRoutes {
 
   func add(to router: Hummingbird.Router<RouterRequestContext>) {
     let sessions = router.group("api/v1/sessions")
-    sessions.get { _, context in try await list(for: context.grant) }
+    sessions.get { request, context in try await list(request, context) }
     sessions.get(":id") { _, context in try await show(context) }
     for command in Self.commands {
       sessions.on(command.path, method: command.method) { request, context in
@@ -118,16 +120,26 @@ struct SessionRoutes {
     }
   }
 
-  private func list(for grant: Grant) async throws -> Response {
-    let sessions = try await longAnswers.pass(grant.client) {
+  private func list(_ request: Request, _ context: RouterRequestContext) async throws -> Response {
+    let grant = context.grant
+    let own = try await longAnswers.pass(grant.client) {
       try await plane { plane in
         plane.budgets.spend(
           plane.store.sessions.count / RouterLimits.listedSessionsPerToken, grant.client)
         return plane.store.sessions.values.filter { grant.matches($0.id) }.map(SessionDetail.init(listed:))
       }
     }
-    let sorted = sessions.sorted { $0.session.sessionID.description < $1.session.sessionID.description }
-    return .json(JSON.encode(["sessions": sorted]))
+    let elsewhere = await others(request, context)
+      .flatMap { (try? JSON.decode(SessionList.self, from: $0))?.sessions ?? [] }
+    // What moves while it is asked for is at two Routers, or at none.
+    var known = Set(own.map(\.session.sessionID))
+    let all =
+      own
+      + elsewhere.filter {
+        grant.matches($0.session.sessionID) && known.insert($0.session.sessionID).inserted
+      }
+    let sorted = all.sorted { $0.session.sessionID.description < $1.session.sessionID.description }
+    return .json(JSON.encode(SessionList(sessions: sorted)))
   }
 
   private func show(_ context: RouterRequestContext) async throws -> Response {
@@ -146,8 +158,12 @@ struct SessionRoutes {
   }
 }
 
+private struct SessionList: Codable {
+  var sessions: [SessionDetail]
+}
+
 /// A session object with its queue and the number of its listeners.
-private struct SessionDetail: Encodable, Sendable {
+private struct SessionDetail: Codable, Sendable {
   var session: SessionSnapshot
   var queue: QueueView
   var listeners: Int
@@ -166,6 +182,13 @@ private struct SessionDetail: Encodable, Sendable {
 
   private enum Key: String, CodingKey {
     case queue, listeners
+  }
+
+  init(from decoder: any Decoder) throws {
+    session = try SessionSnapshot(from: decoder)
+    let fields = try decoder.container(keyedBy: Key.self)
+    queue = try fields.decode(QueueView.self, forKey: .queue)
+    listeners = try fields.decode(Int.self, forKey: .listeners)
   }
 
   func encode(to encoder: any Encoder) throws {

@@ -291,7 +291,7 @@ extension EngineEvent.Body {
 
 extension ErrorCode {
   /// Another engine may have what this one lacks.
-  fileprivate var meansNoRoom: Bool {
+  var meansNoRoom: Bool {
     [.tooManySessions, .workersExhausted, .overloaded].contains(self)
   }
 }

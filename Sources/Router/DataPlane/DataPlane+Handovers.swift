@@ -33,15 +33,27 @@ extension DataPlane {
 
   /// Has another engine open what a session plays.
   private func open(_ session: RoutedSession, from source: RoutedEngine) {
-    guard let target = fleet.successor(of: source), let standby = wantedStandby(of: session) else { return }
+    guard source.isEstablished, let target = fleet.successor(of: source),
+      let standby = wantedStandby(of: session),
+      case .send = crashes.verdict(standby.request.url, tag: standby.request.tag, now: Self.nowMilliseconds)
+    else { return }
     handoverCount += 1
     let handover = Handover(number: handoverCount, source: source, target: target, standby: standby)
     handovers[session.id] = handover
     let action = EngineCommand.SessionAction.standBy(
       standby.request, positionMilliseconds: standby.positionMilliseconds)
     ask(target, action, session, handover) { plane, event in
-      guard case .ready = event.body else { return plane.giveUp(session) }
+      guard case .ready = event.body else {
+        if case .error(let report) = event.body, report.code.meansNoRoom { target.isFull = true }
+        return plane.giveUp(session)
+      }
       plane.attemptSwitch(session, handover.number)
+    }
+    after(Handover.openingSeconds * 1_000) { plane in
+      guard let late = plane.handovers[session.id], late.number == handover.number, late.attempts == 0 else {
+        return
+      }
+      plane.giveUp(session)
     }
   }
 
@@ -55,18 +67,24 @@ extension DataPlane {
     guard let standby = wantedStandby(of: session), standby.request == handover.standby.request else {
       return giveUp(session)
     }
-    handover.stage = .switching
+    handover.stage = .switching(isAccepted: false)
     handover.attempts += 1
     handovers[session.id] = handover
     // A session that is paused is handed over at once.
     let lead = session.state == .streaming ? Handover.leadPackets : 0
-    let position = standby.positionMilliseconds + lead * WireLimits.packetDurationMilliseconds
+    let leadMilliseconds = lead * WireLimits.packetDurationMilliseconds
+    // What is live has places of its own at each engine.
+    let position =
+      session.playback.position(countedMilliseconds: session.countedMilliseconds) + leadMilliseconds
     let due =
       session.route.pointee.counter.next.dueNanoseconds + UInt64(lead) * WireLimits.packetDurationNanoseconds
     let takeOver = EngineCommand.SessionAction.takeOver(
       positionMilliseconds: position, dueNanoseconds: lead > 0 ? handover.target.timeOfItsClock(due) : nil)
     ask(handover.target, takeOver, session, handover) { plane, event in
-      if case .error = event.body { return plane.attemptLater(session) }
+      if case .error(let report) = event.body {
+        return report.code == .invalidState ? plane.attemptLater(session) : plane.giveUp(session)
+      }
+      plane.handovers[session.id]?.stage = .switching(isAccepted: true)
       plane.ask(handover.source, .handOver(positionMilliseconds: position), session, handover) {
         plane, event in
         if case .error = event.body { plane.giveUp(session) }
@@ -141,9 +159,12 @@ extension DataPlane {
     guard let handover = handovers[session.id] else { return takeUnexpectedMove(event, engine, session) }
     guard case .switching = handover.stage else { return false }
     switch event.body {
-    case .ended where engine === handover.source:
+    case .ended(.moved, _) where engine === handover.source:
       complete(handover, session)
       return true
+    case .ended where engine === handover.source:
+      giveUp(session)
+      return false
     case .rebased where engine === handover.target:
       complete(handover, session)
       // What it has left is behind the packet that comes now.
@@ -182,6 +203,13 @@ extension DataPlane {
     sendAll(handover.waiting, session)
   }
 
+  /// A session is another Router's from now on, which asks the engines where it is.
+  func dropHandover(of id: SessionID) {
+    for (_, requesterID) in handovers.removeValue(forKey: id)?.waiting ?? [] {
+      takeRequester(requesterID).refuse(RequestError.moved(id).report, sessionID: id)
+    }
+  }
+
   // MARK: Engines that go
 
   /// An engine is away. What was about to come to the other one is there.
@@ -189,9 +217,10 @@ extension DataPlane {
     for (id, handover) in handovers {
       guard let session = store.sessions[id] else { continue }
       switch handover.stage {
-      case .switching where engine === handover.source: complete(handover, session)
-      case .opening where engine === handover.source || engine === handover.target: giveUp(session)
-      case .opening, .switching: break
+      case .switching(isAccepted: true):
+        if engine === handover.source { complete(handover, session) }
+      case .opening, .switching(isAccepted: false):
+        if engine === handover.source || engine === handover.target { giveUp(session) }
       }
     }
   }

@@ -107,7 +107,7 @@ extension DataPlane {
     if let held = heldPlays.removeValue(forKey: id) {
       takeRequester(held.requesterID).refuse(RequestError.moved(id).report, sessionID: id)
     }
-    handovers[id] = nil
+    dropHandover(of: id)
     store.drop(session)
     state.lose(session)
     fleet.release(session, to: store.firstEngine)

@@ -5,10 +5,14 @@ struct Handover {
   enum Stage {
     /// The other engine opens what plays.
     case opening
-    /// Both engines have been told, or are about to be, at which packet one stops and the other begins. Commands wait.
-    case switching
+    /// Both engines are being told at which packet one stops and the other begins. Commands wait.
+    ///
+    /// - Parameter isAccepted: whether the other one is going to begin.
+    case switching(isAccepted: Bool)
   }
 
+  /// One that takes longer to open leaves room for others.
+  static let openingSeconds: Int64 = 5
   /// How often the switch is tried before another engine may be, and how long after each other.
   static let maximumAttempts = 30
   static let attemptMilliseconds: Int64 = 100

@@ -66,6 +66,45 @@ struct ForwardingClient: Sendable {
     }
   }
 
+  /// What the other Routers answer to a request for all sessions, each of its own. One that does not answer in time, or refuses
+  /// for now, is left out.
+  func answers(to request: Request, from context: RouterRequestContext) async -> [[UInt8]] {
+    guard !context.isRelayed, let others = try? await homes({ homes in Array(homes.routers.routers.values) })
+    else { return [] }
+    return await withTaskGroup { group in
+      var head = request.head
+      // Nothing is said with it, and what a client says all the same is not read.
+      (head.headerFields[.contentLength], head.headerFields[.transferEncoding]) = (nil, nil)
+      for router in others {
+        let question = outgoing(
+          Request(head: head, body: .init(buffer: ByteBuffer())), to: router, from: context)
+        group.addTask { [connections] in await Self.answer(to: question, from: connections.client) }
+      }
+      return await group.reduce(into: []) { answers, answer in
+        if let answer { answers.append(answer) }
+      }
+    }
+  }
+
+  /// - Returns: nil where it has not come as a whole in time.
+  private static func answer(to question: HTTPClientRequest, from client: HTTPClient) async -> [UInt8]? {
+    await withTaskGroup { group in
+      group.addTask { () -> [UInt8]? in
+        guard let answer = try? await client.execute(question, deadline: .distantFuture),
+          answer.status == .ok,
+          let body = try? await answer.body.collect(upTo: RouterLimits.maximumListingByteCount)
+        else { return nil }
+        return Array(buffer: body)
+      }
+      group.addTask { () -> [UInt8]? in
+        try? await Task.sleep(for: .milliseconds(RouterLimits.listingWaitMilliseconds))
+        return nil
+      }
+      defer { group.cancelAll() }
+      return await group.next() ?? nil
+    }
+  }
+
   /// Waits for the answer's head, at the longest until the session has another home.
   private func execute(
     _ request: HTTPClientRequest, for id: SessionID, at router: RouterHeartbeat

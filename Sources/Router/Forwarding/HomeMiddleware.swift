@@ -23,6 +23,11 @@ struct HomeMiddleware: RouterMiddleware {
     }
     let claims = !context.isRelayed && mayClaim(request, id, context)
     var destination = try await destination { homes in homes.destination(of: id, claims: claims) }
+    // All of it: an answer that comes before the body's end would leave the body with two readers.
+    if case .router = destination {
+      let body = try await request.body.collect(upTo: RouterLimits.maximumTextByteCount)
+      request = Request(head: request.head, body: .init(buffer: body))
+    }
     while case .router(let router) = destination {
       // Nothing is forwarded twice: who forwarded it looks again.
       guard !context.isRelayed else { throw RequestError.moved(id) }

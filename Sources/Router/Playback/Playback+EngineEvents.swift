@@ -65,6 +65,7 @@ extension Playback {
     reported.url = url
     reported.tag = tag
     beganWith = play(named: tag)
+    hasAskedForIt = beganWith != nil
     guard let request = beganWith else { return }
     plan.volume = request.volume
     reported.volume = request.volume

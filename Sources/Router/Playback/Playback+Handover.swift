@@ -17,7 +17,8 @@ extension Playback {
   /// What stands by is to be heard for longer than it takes to get there.
   private static let minimumRemainingMilliseconds = 3_000
 
-  /// What would have to stand by now; nil while something else is on its way, and for what is not the queue's.
+  /// What would have to stand by now; nil while something else is on its way, for what is not the queue's, and for a loop of
+  /// which it is not known where it begins.
   package func standby(countedMilliseconds counted: Int) -> Standby? {
     guard isSettled, !plan.isStopping, !isHeld, !isToEnd, overload == nil,
       var request = continuation(countedMilliseconds: counted)
@@ -25,14 +26,16 @@ extension Playback {
     let position = request.startMilliseconds
     let end = min(reported.durationMilliseconds ?? .max, request.endMilliseconds ?? .max)
     guard reported.live == true || end - position >= Self.minimumRemainingMilliseconds else { return nil }
+    guard !request.loop || hasAskedForIt else { return nil }
     request.startMilliseconds = request.loop ? beganWith?.startMilliseconds ?? 0 : 0
     request.paused = false
     return Standby(request: request, positionMilliseconds: position)
   }
 
-  /// Another engine plays on where the one before it has stopped. What follows is to be prepared there.
+  /// Another engine plays on where the one before it has stopped. What follows is to be prepared there, unless it is about to
+  /// be.
   package mutating func handedOver(_ context: inout Context) {
     plan.withdrawn = []
-    prepareAgain(&context)
+    if plan.prepared?.requestID != nil { prepareAgain(&context) }
   }
 }
