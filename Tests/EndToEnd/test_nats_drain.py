@@ -6,9 +6,10 @@ from itertools import pairwise
 
 import pytest
 
-from analysis import assert_unbroken_tone
+from analysis import assert_unbroken_tone, dominant_frequency
 from client import Listener, listen, request
 from cluster import Cluster, metric
+from icecast import Icecast
 from media import FLAC, OGG_OPUS, tone_clip
 from opus import sound_of
 from processes import Server
@@ -74,6 +75,32 @@ async def test_nobody_hears_that_an_engine_is_stopped(cluster):
         for name, listener in listeners.items():
             assert_unbroken(listener, name)
             assert not listener.events("error") and not listener.events("ended") and not listener.events("buffering")
+
+
+async def test_a_station_goes_on_where_it_is(tmp_path, media):
+    """It has no places: the other engine joins it, and the two are some seconds of it apart."""
+    sound = media.path(tone_clip(440, 20, FLAC))
+    options = ("--drain-seconds", str(DRAIN_SECONDS), "--allow-network", "127.0.0.1/32")
+    with (
+        Icecast(tmp_path) as icecast,
+        Cluster(tmp_path / "cluster", media.root, engines=2, engine_options=options) as cluster,
+    ):
+        icecast.feed("station", sound)
+        async with listen(cluster.router.url, "station") as listener:
+            while (answer := await listener.ask("play", url=f"{icecast.url}/station"))["type"] == "error":
+                await asyncio.sleep(0.2)
+            assert answer["live"], answer
+            await listener.wait_packets(100)
+            (stopped,) = [engine for engine in cluster.engines if await sessions_of(engine)]
+            await stop(stopped)
+            mark = listener.mark()
+            await listener.wait_packets(100, since=mark)
+            assert metric(cluster.router, "antiphon_router_sessions_handed_over_total") == 1
+            packets = listener.packets()
+            rhythm = [after.due_ns - before.due_ns for before, after in pairwise(packets)]
+            assert all(abs(nanoseconds - 20_000_000) <= 2_000_000 for nanoseconds in rhythm), rhythm
+            assert not listener.events("ended") and not listener.events("buffering")
+            assert abs(dominant_frequency(sound_of(listener.packets(mark))) - 440) < 3
 
 
 async def test_what_is_asked_for_meanwhile_is_done(cluster):
