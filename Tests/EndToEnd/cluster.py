@@ -1,5 +1,6 @@
 """Several engines and Routers that meet at a real nats-server."""
 
+import asyncio
 import shutil
 import socket
 import subprocess
@@ -7,13 +8,15 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterable
+from contextlib import AsyncExitStack
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
-from client import Listener
+from client import Listener, listen, request
 from inbox import Packet
+from media import Clip
 from network import Network
 from opus import decode
 from processes import PATIENCE_SECONDS, Server, free_port
@@ -152,6 +155,22 @@ class Cluster:
             Server.all.remove(server)
         for node in self.nodes:
             node.kill()
+
+
+async def sessions_of(engine: Server) -> set[str]:
+    """What an engine plays."""
+    answer = await request("GET", f"{engine.url}/sessions")
+    return {session["session_id"] for session in answer.body["sessions"]}
+
+
+async def play_all(
+    router: Server, clips: dict[str, Clip], stack: AsyncExitStack, packets: int = 25
+) -> dict[str, Listener]:
+    """Plays each session its clip, until its listener has had so many packets."""
+    listeners = {name: await stack.enter_async_context(listen(router.url, name)) for name in clips}
+    await asyncio.gather(*(listener.play(clips[name].url) for name, listener in listeners.items()))
+    await asyncio.gather(*(listener.wait_packets(packets) for listener in listeners.values()))
+    return listeners
 
 
 def metric(router: Server, name: str) -> float:

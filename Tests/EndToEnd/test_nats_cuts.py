@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 
 from client import Listener, listen, request
-from cluster import Cluster, assert_own_tone, gap_ms
+from cluster import Cluster, assert_own_tone, gap_ms, play_all, sessions_of
 from inbox import PATIENCE_SECONDS
 from media import OGG_OPUS, tone_clip
 from network import Network, network
@@ -34,18 +34,6 @@ def apart():
 def folder(tmp_path, media):
     media.make(*CLIPS.values())
     return tmp_path
-
-
-async def sessions_of(engine: Server) -> set[str]:
-    answer = await request("GET", f"{engine.url}/sessions")
-    return {session["session_id"] for session in answer.body["sessions"]}
-
-
-async def play_all(router: Server, stack: AsyncExitStack) -> dict[str, Listener]:
-    listeners = {name: await stack.enter_async_context(listen(router.url, name)) for name in TONES}
-    await asyncio.gather(*(listener.play(CLIPS[name].url) for name, listener in listeners.items()))
-    await asyncio.gather(*(listener.wait_packets(25) for listener in listeners.values()))
-    return listeners
 
 
 def assert_own_sound(listeners: dict[str, Listener]) -> None:
@@ -80,7 +68,7 @@ def cluster_with(folder, media, apart: Network, kind: str) -> Cluster:
 async def test_an_engine_that_is_cut_off_is_not_heard_again(folder, media, apart, seconds):
     with cluster_with(folder, media, apart, "engines") as cluster:
         async with AsyncExitStack() as stack:
-            listeners = await play_all(cluster.router, stack)
+            listeners = await play_all(cluster.router, CLIPS, stack)
             here, away = cluster.engines
             moved = await sessions_of(away)
             assert len(moved) == 3
@@ -90,7 +78,8 @@ async def test_an_engine_that_is_cut_off_is_not_heard_again(folder, media, apart
             assert await sessions_of(here) == set(TONES)
             apart.restore()
             assert await settled(cluster.engines) == [set(TONES), set()]
-            await asyncio.sleep(2)
+            back = {name: listener.mark() for name, listener in listeners.items()}
+            await asyncio.gather(*(each.wait_packets(100, since=back[name]) for name, each in listeners.items()))
             for name in TONES:
                 # One second without an answer, and a machine that does other things.
                 assert gap_ms(listeners[name].packets(marks[name] - 1)) < (3_000 if name in moved else 500), name
@@ -101,7 +90,7 @@ async def test_a_router_that_is_cut_off_gives_its_sessions_up(folder, media, apa
     with cluster_with(folder, media, apart, "routers") as cluster:
         here, away = cluster.routers
         async with AsyncExitStack() as stack:
-            listeners = await play_all(away, stack)
+            listeners = await play_all(away, CLIPS, stack)
             path = f"{away.url}/api/v1/sessions/tone0/queue"
             for title in ("one", "two"):
                 answer = await request("POST", path, {"tracks": [{"url": CLIPS["tone1"].url, "title": title}]})

@@ -7,8 +7,8 @@ from itertools import pairwise
 import pytest
 
 from analysis import assert_unbroken_tone, dominant_frequency
-from client import Listener, listen, request
-from cluster import Cluster, metric
+from client import Listener, listen
+from cluster import Cluster, metric, play_all, sessions_of
 from icecast import Icecast
 from media import FLAC, OGG_OPUS, tone_clip
 from opus import sound_of
@@ -34,11 +34,6 @@ def cluster(tmp_path, media):
         yield running
 
 
-async def sessions_of(engine: Server) -> set[str]:
-    answer = await request("GET", f"{engine.url}/sessions")
-    return {session["session_id"] for session in answer.body["sessions"]}
-
-
 async def stop(engine: Server) -> None:
     """Stops an engine, which has nothing to wait for but its sessions' moves."""
     engine.ask_to_stop()
@@ -60,9 +55,7 @@ def assert_unbroken(listener: Listener, session: str) -> None:
 
 async def test_nobody_hears_that_an_engine_is_stopped(cluster):
     async with AsyncExitStack() as stack:
-        listeners = {name: await stack.enter_async_context(listen(cluster.router.url, name)) for name in TONES}
-        await asyncio.gather(*(listener.play(CLIPS[name].url) for name, listener in listeners.items()))
-        await asyncio.gather(*(listener.wait_packets(50) for listener in listeners.values()))
+        listeners = await play_all(cluster.router, CLIPS, stack, packets=50)
         stopped, other = cluster.engines
         before = await sessions_of(stopped)
         assert len(before) == 4
@@ -106,9 +99,7 @@ async def test_a_station_goes_on_where_it_is(tmp_path, media):
 
 async def test_what_is_asked_for_meanwhile_is_done(cluster):
     async with AsyncExitStack() as stack:
-        listeners = {name: await stack.enter_async_context(listen(cluster.router.url, name)) for name in TONES}
-        await asyncio.gather(*(listener.play(CLIPS[name].url) for name, listener in listeners.items()))
-        await asyncio.gather(*(listener.wait_packets(50) for listener in listeners.values()))
+        listeners = await play_all(cluster.router, CLIPS, stack, packets=50)
         stopped = cluster.engines[0]
         ending = asyncio.create_task(stop(stopped))
         while not ending.done():

@@ -10,10 +10,9 @@ from itertools import pairwise
 import pytest
 
 from client import Listener, listen, request
-from cluster import Cluster, assert_own_tone, gap_ms
+from cluster import Cluster, assert_own_tone, gap_ms, play_all, sessions_of
 from inbox import PATIENCE_SECONDS
 from media import OGG_OPUS, tone_clip
-from processes import Server
 
 SESSIONS = 12
 #: Each session's own tone, 50 Hz from the next.
@@ -26,11 +25,6 @@ def cluster(tmp_path, media):
     media.make(*CLIPS.values())
     with Cluster(tmp_path, media.root) as running:
         yield running
-
-
-async def sessions_of(engine: Server) -> set[str]:
-    answer = await request("GET", f"{engine.url}/sessions")
-    return {session["session_id"] for session in answer.body["sessions"]}
 
 
 async def placement(cluster: Cluster) -> list[set[str]]:
@@ -46,13 +40,6 @@ async def settled(cluster: Cluster) -> list[set[str]]:
             return placed
         assert asyncio.get_running_loop().time() < deadline, placed
         await asyncio.sleep(0.1)
-
-
-async def play_all(cluster: Cluster, stack: AsyncExitStack) -> dict[str, Listener]:
-    listeners = {name: await stack.enter_async_context(listen(cluster.router.url, name)) for name in TONES}
-    await asyncio.gather(*(listener.play(CLIPS[name].url) for name, listener in listeners.items()))
-    await asyncio.gather(*(listener.wait_packets(25) for listener in listeners.values()))
-    return listeners
 
 
 async def heard_since(listeners: dict[str, Listener], marks: dict[str, int], count: int = 50) -> None:
@@ -87,7 +74,7 @@ def gaps_ms(listeners: dict[str, Listener], marks: dict[str, int], sessions: set
 
 async def test_sessions_are_shared_among_the_engines(cluster):
     async with AsyncExitStack() as stack:
-        listeners = await play_all(cluster, stack)
+        listeners = await play_all(cluster.router, CLIPS, stack)
         placed = await settled(cluster)
         assert [len(sessions) for sessions in placed] == [4, 4, 4], placed
         await heard_since(listeners, marks(listeners))
@@ -100,7 +87,7 @@ async def test_sessions_are_shared_among_the_engines(cluster):
 
 async def test_a_killed_engines_sessions_go_on_elsewhere(cluster):
     async with AsyncExitStack() as stack:
-        listeners = await play_all(cluster, stack)
+        listeners = await play_all(cluster.router, CLIPS, stack)
         placed = await settled(cluster)
         before = marks(listeners)
         cluster.engines[0].kill()
@@ -117,7 +104,7 @@ async def test_a_stopped_engine_is_heard_until_its_sessions_have_moved(tmp_path,
     media.make(*CLIPS.values())
     with Cluster(tmp_path, media.root, engine_options=("--drain-seconds", "2")) as cluster:
         async with AsyncExitStack() as stack:
-            listeners = await play_all(cluster, stack)
+            listeners = await play_all(cluster.router, CLIPS, stack)
             await settled(cluster)
             before = marks(listeners)
             stopped = cluster.engines[0]
@@ -133,7 +120,7 @@ async def test_a_stopped_engine_is_heard_until_its_sessions_have_moved(tmp_path,
 
 async def test_a_frozen_engine_is_not_heard_when_it_thaws(cluster):
     async with AsyncExitStack() as stack:
-        listeners = await play_all(cluster, stack)
+        listeners = await play_all(cluster.router, CLIPS, stack)
         placed = await settled(cluster)
         before = marks(listeners)
         frozen = cluster.engines[0]
@@ -153,7 +140,7 @@ async def test_a_frozen_engine_is_not_heard_when_it_thaws(cluster):
 
 async def test_everything_goes_on_after_a_restart_of_the_nats_server(cluster):
     async with AsyncExitStack() as stack:
-        listeners = await play_all(cluster, stack)
+        listeners = await play_all(cluster.router, CLIPS, stack)
         placed = await settled(cluster)
         before = marks(listeners)
         cluster.nats.kill()
@@ -170,7 +157,7 @@ async def test_everything_goes_on_after_a_restart_of_the_nats_server(cluster):
 
 async def test_without_any_engine_sessions_wait_for_the_next(cluster):
     async with AsyncExitStack() as stack:
-        listeners = await play_all(cluster, stack)
+        listeners = await play_all(cluster.router, CLIPS, stack)
         before = marks(listeners)
         # At once: one after the other, each would seem to die of what it took over.
         for engine in cluster.engines:
@@ -189,7 +176,7 @@ async def test_without_any_engine_sessions_wait_for_the_next(cluster):
 
 async def test_a_router_that_comes_back_finds_what_plays(cluster):
     async with AsyncExitStack() as stack:
-        await play_all(cluster, stack)
+        await play_all(cluster.router, CLIPS, stack)
         placed = await settled(cluster)
         cluster.router.kill()
     cluster.router.start()

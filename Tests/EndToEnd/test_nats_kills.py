@@ -14,7 +14,7 @@ import aiohttp
 import pytest
 
 from client import listen, request
-from cluster import Cluster, NATSServer, assert_own_tone
+from cluster import Cluster, NATSServer, assert_own_tone, sessions_of
 from inbox import PATIENCE_SECONDS, Packet
 from media import OGG_OPUS, tone_clip
 from processes import Server
@@ -88,7 +88,7 @@ async def test_kills_at_seeded_moments(tmp_path, media):
                 kind = chance.choices(list(KINDS), list(KINDS.values()))[0]
                 victim = chance.choice(victims(cluster, kind))
                 # A Router's listeners are anywhere.
-                struck = await played_by(victim) if victim in cluster.engines else set(TONES)
+                struck = await sessions_of(victim) if victim in cluster.engines else set(TONES)
                 since = time.monotonic_ns()
                 await strike(victim, kind, chance)
                 await settled(cluster)
@@ -117,11 +117,6 @@ async def fill(cluster: Cluster, session: str) -> None:
 
 def victims(cluster: Cluster, kind: str) -> list[Server] | list[NATSServer]:
     return {"router": cluster.routers, "nats": cluster.nodes}.get(kind, cluster.engines)
-
-
-async def played_by(engine: Server) -> set[str]:
-    answer = await request("GET", f"{engine.url}/sessions")
-    return {session["session_id"] for session in answer.body["sessions"]}
 
 
 async def strike(victim: Server | NATSServer, kind: str, chance: random.Random) -> None:
@@ -156,7 +151,7 @@ async def faults(cluster: Cluster) -> list[str]:
     found = []
     try:
         for engine in cluster.engines:
-            for session in await played_by(engine):
+            for session in await sessions_of(engine):
                 players[session] += 1
         router = cluster.routers[0]
         for session in TONES:

@@ -10,8 +10,8 @@ from contextlib import AsyncExitStack
 import aiohttp
 import pytest
 
-from client import Listener, bearer, listen, raw_request, request
-from cluster import Cluster, assert_own_tone, metric, wait_metric
+from client import bearer, listen, raw_request, request
+from cluster import Cluster, assert_own_tone, metric, play_all, sessions_of, wait_metric
 from inbox import PATIENCE_SECONDS
 from media import OGG_OPUS, tone_clip
 from processes import Server
@@ -36,9 +36,8 @@ async def players_of(cluster: Cluster) -> dict[str, int]:
     """How many engines play each session."""
     counts: dict[str, int] = {}
     for engine in cluster.engines:
-        answer = await request("GET", f"{engine.url}/sessions")
-        for session in answer.body["sessions"]:
-            counts[session["session_id"]] = counts.get(session["session_id"], 0) + 1
+        for session in await sessions_of(engine):
+            counts[session] = counts.get(session, 0) + 1
     return counts
 
 
@@ -52,13 +51,6 @@ async def assert_once(cluster: Cluster, sessions) -> None:
     for _ in range(5):
         await asyncio.sleep(0.2)
         assert await players_of(cluster) == wanted
-
-
-async def play_all(router: Server, stack: AsyncExitStack) -> dict[str, Listener]:
-    listeners = {name: await stack.enter_async_context(listen(router.url, name)) for name in TONES}
-    await asyncio.gather(*(listener.play(CLIPS[name].url) for name, listener in listeners.items()))
-    await asyncio.gather(*(listener.wait_packets(25) for listener in listeners.values()))
-    return listeners
 
 
 async def hears_again(router: Server, session: str, since: float, count: int = 25) -> float:
@@ -178,7 +170,7 @@ async def test_a_player_hears_through_the_guest(cluster):
 async def test_a_killed_routers_sessions_are_heard_at_the_other(cluster):
     home, other = cluster.routers
     async with AsyncExitStack() as stack:
-        await play_all(home, stack)
+        await play_all(home, CLIPS, stack)
         await assert_once(cluster, TONES)
         killed = time.monotonic()
         home.kill()
@@ -238,7 +230,7 @@ async def test_a_router_and_the_engine_of_its_session_are_killed_together(cluste
 async def test_a_frozen_router_does_no_harm_when_it_thaws(cluster):
     home, other = cluster.routers
     async with AsyncExitStack() as stack:
-        listeners = await play_all(home, stack)
+        listeners = await play_all(home, CLIPS, stack)
         guest = await stack.enter_async_context(listen(other.url, SESSION))
         await guest.wait_packets(5)
         frozen = time.monotonic()
@@ -263,7 +255,7 @@ async def test_a_frozen_router_does_no_harm_when_it_thaws(cluster):
 async def test_a_router_that_stops_hands_its_sessions_over(cluster):
     home, other = cluster.routers
     async with AsyncExitStack() as stack:
-        listeners = await play_all(home, stack)
+        listeners = await play_all(home, CLIPS, stack)
         stopping = time.monotonic()
         home.ask_to_stop()
         seconds = await asyncio.gather(*(hears_again(other, name, stopping) for name in TONES))
@@ -276,7 +268,7 @@ async def test_a_router_that_stops_hands_its_sessions_over(cluster):
 
 async def test_routers_that_start_share_what_is_nobodys(cluster):
     async with AsyncExitStack() as stack:
-        await play_all(cluster.router, stack)
+        await play_all(cluster.router, CLIPS, stack)
         for router in cluster.routers:
             router.kill()
     for router in cluster.routers:
