@@ -18,7 +18,8 @@ package final class Told<Value: Sendable>: Sendable {
 
 /// Looks again and again until something is so.
 ///
-/// - Returns: whether it was within the time.
+/// - Parameter seconds: as long as that where nothing else runs, and a look every 5 ms.
+/// - Returns: whether it was.
 @discardableResult
 package func eventually(within seconds: Double = 10, _ isSo: () async throws -> Bool) async rethrows -> Bool {
   // Not a time: where hundreds of tests share two threads, a look may take a second.

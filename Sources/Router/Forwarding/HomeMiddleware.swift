@@ -25,8 +25,7 @@ struct HomeMiddleware: RouterMiddleware {
     var destination = try await destination { homes in homes.destination(of: id, claims: claims) }
     // All of it: an answer that comes before the body's end would leave the body with two readers.
     if case .router = destination {
-      let body = try await request.body.collect(upTo: RouterLimits.maximumTextByteCount)
-      request = Request(head: request.head, body: .init(buffer: body))
+      _ = try await Self.readWhole(&request)
     }
     while case .router(let router) = destination {
       // Nothing is forwarded twice: who forwarded it looks again.
@@ -52,11 +51,17 @@ struct HomeMiddleware: RouterMiddleware {
   private func session(of request: inout Request, _ context: Context) async throws -> SessionID? {
     guard let path = context.endpointPath else { return nil }
     if path == Self.ticketPath {
-      let body = try await request.body.collect(upTo: RouterLimits.maximumTextByteCount)
-      request = Request(head: request.head, body: .init(buffer: body))
+      let body = try await Self.readWhole(&request)
       return try? JSON.decode(TicketSession.self, fromOutside: Array(body.readableBytesView)).session
     }
     return Self.name(in: path, context).flatMap { try? SessionID($0) }
+  }
+
+  /// Reads a request's body, which can be read again.
+  private static func readWhole(_ request: inout Request) async throws -> ByteBuffer {
+    let body = try await request.body.collect(upTo: RouterLimits.maximumTextByteCount)
+    request = Request(head: request.head, body: .init(buffer: body))
+    return body
   }
 
   private struct TicketSession: Decodable {

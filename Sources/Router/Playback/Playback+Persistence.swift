@@ -36,7 +36,6 @@ extension Playback {
     // It had begun when the queue could not follow yet: the engine is to say so again.
     guard plan.queue.current == nil || isCurrent(request.url, request.tag) else { return }
     beganWith = request
-    hasAskedForIt = false
     reported.state = request.paused ? .paused : .streaming
     reported.url = request.url
     reported.tag = request.tag

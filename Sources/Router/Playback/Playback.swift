@@ -44,7 +44,7 @@ package struct Playback: Sendable, Equatable {
   package internal(set) var reported: SessionSnapshot
   /// What the engine's events do not repeat of the play that began last.
   package internal(set) var beganWith: PlayRequest?
-  /// Whether this Router has asked for it, and has not read it from what was kept, which has another beginning.
+  /// Whether this Router has asked for it. What was read from what was kept has another beginning.
   package internal(set) var hasAskedForIt = false
   /// It played, and the engine that played it is gone: it is to be played again.
   package internal(set) var isLost = false
