@@ -183,6 +183,7 @@ async def test_a_second_engine_does_not_take_the_socket(antiphon, new_session):
 
 
 async def test_the_router_waits_for_an_engine_that_starts_later(tmp_path, media, new_session):
+    media.make(SONG)
     running = Antiphon(tmp_path / "late", media.root)
     try:
         running.router.start()
