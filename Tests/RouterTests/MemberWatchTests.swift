@@ -58,4 +58,11 @@ import Testing
     #expect(watch.step(now: end, isBusy: true) == .ping)
     #expect(watch.isAbsent(now: end) == .giveUp)
   }
+
+  @Test func `is patient no longer once the member is connected again`() {
+    var watch = MemberWatch(now: 0, isReconnecting: true)
+    watch.heard(now: 200)
+    #expect(watch.step(now: 200 + Self.silence, isBusy: true) == .ping)
+    #expect(watch.isAbsent(now: 300) == .giveUp)
+  }
 }

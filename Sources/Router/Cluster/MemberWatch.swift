@@ -33,10 +33,11 @@ package struct MemberWatch: Sendable, Equatable {
     reconnectionEnds = isReconnecting ? now + Self.reconnectionMilliseconds : now
   }
 
-  /// Anything has come of it.
+  /// Anything has come of it, so that it is connected.
   package mutating func heard(now: Int) {
     heardMilliseconds = now
     unanswered = 0
+    reconnectionEnds = now
   }
 
   /// Lets time pass.
