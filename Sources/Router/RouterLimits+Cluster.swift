@@ -5,8 +5,9 @@ extension RouterLimits {
 
   /// A session's claim without a session is given up after this long: a ticket that was given for it may be used later.
   package static let unusedHomeSeconds = ticketSeconds + 5
-  /// And so many claims without a session there may be: what clients ask for and never make.
+  /// And so many claims without a session there may be, in all and of one client: what is asked for and never made.
   package static let maximumUnusedHomes = 5_000
+  package static let unusedHomesPerClient = 1_000
 
   /// Sessions that are taken over at a time.
   package static let maximumTakeovers = 64

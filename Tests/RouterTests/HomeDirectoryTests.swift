@@ -51,6 +51,19 @@ import WireProtocol
     #expect(directory.home(of: id) == nil)
   }
 
+  @Test func `misses what a watch from the beginning does not tell`() throws {
+    let ids = Array(Self.sessions.prefix(3))
+    var directory = directory("a")
+    for (index, id) in ids.enumerated() {
+      _ = directory.watched(id, owner: "b", revision: UInt64(10 + index), now: 0)
+    }
+    // The first is told again, the second is not, and the third is this Router's since.
+    _ = directory.watched(ids[0], owner: "b", revision: 10, now: 0)
+    _ = directory.watched(ids[1], owner: "c", revision: 15, now: 0)
+    _ = directory.answered(ids[2], owner: "a", revision: 20, now: 0)
+    #expect(directory.untold([ids[0]]) == [ids[1]: HomeDirectory.Home(router: "c", epoch: 15)])
+  }
+
   @Test func `believes a bucket that begins anew`() throws {
     let id = try SessionID("one")
     var directory = directory("a")

@@ -3,9 +3,9 @@ import NIOCore
 import WireProtocol
 
 /// The homes as JetStream keeps them: a key for each session, and the ID of its home as the value.
-struct HomeBucket: Sendable {
+package struct HomeBucket: Sendable {
   /// What became of a claim.
-  enum Claim: Sendable {
+  package enum Claim: Sendable {
     case won(revision: UInt64)
     /// Somebody was faster; nil where the key has nothing.
     case found(owner: String?, revision: UInt64)
@@ -19,7 +19,7 @@ struct HomeBucket: Sendable {
   private let bucket: KeyValueBucket
   private let router: String
 
-  init(client: NATSClient, router: String) {
+  package init(client: NATSClient, router: String) {
     self.router = router
     do {
       bucket = try KeyValueBucket(
@@ -32,7 +32,7 @@ struct HomeBucket: Sendable {
   /// Makes the bucket where it is not there.
   ///
   /// - Parameter replicas: as `KeyValueBucket.Settings.replicas`.
-  func open(replicas: Int) async throws(KeyValueError) {
+  package func open(replicas: Int) async throws(KeyValueError) {
     var settings = KeyValueBucket.Settings()
     settings.replicas = replicas
     try await bucket.createUnlessThere(settings)
@@ -46,7 +46,7 @@ struct HomeBucket: Sendable {
       switch event {
       case .current: onEvent(nil)
       case .entry(let entry):
-        guard let id = Self.session(of: entry.key) else { return }
+        guard let id = SessionID(keyToken: entry.key) else { return }
         onEvent((id, entry.value.map { String(buffer: $0) }, entry.revision))
       }
     }
@@ -55,8 +55,8 @@ struct HomeBucket: Sendable {
   /// Makes this Router a session's home.
   ///
   /// - Parameter epoch: of the home that it replaces; nil for a session without one.
-  func claim(_ id: SessionID, replacing epoch: UInt64?) async -> Claim {
-    let (key, value) = (Self.key(of: id), ByteBuffer(string: router))
+  package func claim(_ id: SessionID, replacing epoch: UInt64?) async -> Claim {
+    let (key, value) = (id.keyToken, ByteBuffer(string: router))
     do throws(KeyValueError) {
       if let epoch { return .won(revision: try await bucket.update(key, value, revision: epoch)) }
       return .won(revision: try await bucket.create(key, value))
@@ -71,7 +71,7 @@ struct HomeBucket: Sendable {
     var failure = KeyValueError.noJetStream
     for _ in 0..<Self.maximumReads {
       do throws(KeyValueError) {
-        guard let entry = try await bucket.get(Self.key(of: id), from: .leader), let value = entry.value
+        guard let entry = try await bucket.get(id.keyToken, from: .leader), let value = entry.value
         else { return .found(owner: nil, revision: 0) }
         let owner = String(buffer: value)
         return owner == router
@@ -82,15 +82,14 @@ struct HomeBucket: Sendable {
   }
 
   /// The session is no longer this Router's. What fails is tried again by the caller.
-  func release(_ id: SessionID, epoch: UInt64) async throws(KeyValueError) {
-    try await bucket.delete(Self.key(of: id), revision: epoch)
+  package func release(_ id: SessionID, epoch: UInt64) async throws(KeyValueError) {
+    try await bucket.delete(id.keyToken, revision: epoch)
   }
 
-  // MARK: Keys
-
-  static func key(of id: SessionID) -> String { id.keyToken }
-
-  static func session(of key: String) -> SessionID? {
-    try? SessionID(key.replacing("=3A", with: ":").replacing("=2E", with: "."))
+  /// Takes the mark of a release away.
+  ///
+  /// - Returns: whether it is gone.
+  package func purge(_ mark: DeletionMarks.Mark) async -> Bool {
+    (try? await bucket.purge(mark.id.keyToken, through: mark.revision)) != nil
   }
 }

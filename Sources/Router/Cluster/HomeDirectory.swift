@@ -44,6 +44,11 @@ package struct HomeDirectory: Sendable {
 
   package func home(of id: SessionID) -> Home? { homes[id] }
 
+  /// Homes that a watch from the beginning has not told, though it has come past them.
+  package func untold(_ told: Set<SessionID>) -> [SessionID: Home] {
+    homes.filter { !told.contains($0.key) && $0.value.epoch <= watchedRevision }
+  }
+
   /// The epoch of a session that is this Router's.
   package func ownEpoch(of id: SessionID) -> UInt64? {
     homes[id].flatMap { $0.router == router ? $0.epoch : nil }

@@ -57,6 +57,7 @@ extension Homes {
   private func claimed(_ id: SessionID, replacing home: HomeDirectory.Home?, _ claim: HomeBucket.Claim) {
     underway.remove(id)
     take(claim, id, replacing: home)
+    if directory.ownEpoch(of: id) == nil { unused.remove(id) }
     takeOverNext()
   }
 
@@ -151,12 +152,10 @@ extension Homes {
     let now = NIODeadline.now()
     for id in directory.ownSessions where !underway.contains(id) {
       guard arrivals[id] == nil, plane.store.sessions[id] == nil else {
-        unusedSince[id] = nil
+        unused.remove(id)
         continue
       }
-      let since = unusedSince[id] ?? now
-      unusedSince[id] = since
-      if now - since >= .seconds(RouterLimits.unusedHomeSeconds) { release(id) }
+      if now - unused.isUnused(id, now: now) >= .seconds(RouterLimits.unusedHomeSeconds) { release(id) }
     }
   }
 
@@ -164,7 +163,7 @@ extension Homes {
     guard let epoch = directory.ownEpoch(of: id), !isStopping, retryAt <= .now(),
       underway.insert(id).inserted
     else { return }
-    unusedSince[id] = nil
+    unused.remove(id)
     releasing.insert(id)
     let context = NIOLoopBound(self, eventLoop: eventLoop)
     Task { [bucket, eventLoop] in

@@ -5,20 +5,20 @@ import WireProtocol
 extension Homes {
   /// Where a session's requests go. Waits while that is being decided.
   ///
-  /// - Parameter claims: whether a session without a home becomes this Router's.
+  /// - Parameter claimant: for whom a session without a home becomes this Router's; nil where it does not.
   /// - Returns: nil for a session without a home. Fails with a `RequestError` where it is not decided in time.
-  func destination(of id: SessionID, claims: Bool) -> EventLoopFuture<Destination?> {
+  func destination(of id: SessionID, claimant: ClientID?) -> EventLoopFuture<Destination?> {
     let deadline = NIODeadline.now() + .milliseconds(RouterLimits.homeWaitMilliseconds)
     let promise = eventLoop.makePromise(of: Destination?.self)
-    find(id, claims: claims, until: deadline, promise)
+    find(id, claimant, until: deadline, promise)
     return promise.futureResult
   }
 
   /// Where they go after a Router could not be reached: to another one once it is gone.
   func destination(
-    of id: SessionID, claims: Bool, after failed: RouterHeartbeat
+    of id: SessionID, claimant: ClientID?, after failed: RouterHeartbeat
   ) -> EventLoopFuture<Destination?> {
-    guard isHome(failed, of: id) else { return destination(of: id, claims: claims) }
+    guard isHome(failed, of: id) else { return destination(of: id, claimant: claimant) }
     routers.suspect(failed.router)
     let deadline = NIODeadline.now() + .milliseconds(RouterLimits.suspectWaitMilliseconds)
     let promise = eventLoop.makePromise(of: Destination?.self)
@@ -26,7 +26,7 @@ extension Homes {
       if isHome(failed, of: id), routers.routers[failed.router] != nil {
         return promise.fail(failure ?? Self.unreachable(id, failed))
       }
-      destination(of: id, claims: claims).cascade(to: promise)
+      destination(of: id, claimant: claimant).cascade(to: promise)
     }
     return promise.futureResult
   }
@@ -36,27 +36,31 @@ extension Homes {
   }
 
   private func find(
-    _ id: SessionID, claims: Bool, until deadline: NIODeadline, _ promise: EventLoopPromise<Destination?>
+    _ id: SessionID, _ claimant: ClientID?, until deadline: NIODeadline,
+    _ promise: EventLoopPromise<Destination?>
   ) {
     if isHere(id) { return promise.succeed(.here) }
     let home = directory.home(of: id)
     if let home, let router = routers.routers[home.router] { return promise.succeed(.router(router)) }
     if home == nil, isKnown, !underway.contains(id) {
-      guard claims else { return promise.succeed(nil) }
+      guard let claimant else { return promise.succeed(nil) }
       guard !isStopping else { return promise.fail(Self.stopping) }
-      guard unusedSince.count < RouterLimits.maximumUnusedHomes else {
-        return promise.fail(
-          RequestError(
-            .overloaded, "\(unusedSince.count) sessions were asked for and are not used",
-            hint: "try again in \(RouterLimits.unusedHomeSeconds) s"))
-      }
+      guard unused.hasRoom(for: claimant) else { return promise.fail(tooManyUnused(claimant)) }
+      unused.claimed(id, by: claimant)
       claim(id, replacing: nil)
     }
     waitForChange(of: id, until: deadline) { [self] failure in
       if let failure { return promise.fail(failure) }
       guard deadline > .now() else { return promise.fail(Self.undecided(id, problem)) }
-      find(id, claims: claims, until: deadline, promise)
+      find(id, claimant, until: deadline, promise)
     }
+  }
+
+  private func tooManyUnused(_ client: ClientID) -> RequestError {
+    RequestError(
+      .overloaded,
+      "\(unused.count(of: client)) sessions were asked for by this client, \(unused.count) in all, and are not used",
+      hint: "try again in \(RouterLimits.unusedHomeSeconds) s")
   }
 
   private static func undecided(_ id: SessionID, _ problem: String?) -> RequestError {

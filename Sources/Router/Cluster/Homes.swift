@@ -37,8 +37,13 @@ final class Homes: SessionHomes {
   /// Sessions whose key is being written or read, and those of them that are being given up.
   var underway: Set<SessionID> = []
   var releasing: Set<SessionID> = []
-  /// Since when sessions that are this Router's have not been there.
-  var unusedSince: [SessionID: NIODeadline] = [:]
+  var unused = UnusedClaims()
+  private var marks = DeletionMarks()
+  private var isPurging = false
+  /// Since when there is no connection.
+  private var absentSince: NIODeadline?
+  /// What a watch that has just begun has told, until it has told all.
+  private var told: Set<SessionID>?
   /// Who waits for a session's home to be another, or to be there.
   var waiters: [SessionID: [Int: (RequestError?) -> Void]] = [:]
   var lastWaiter = 0
@@ -116,14 +121,24 @@ final class Homes: SessionHomes {
     for id in waiters.keys { changed(id, failure: Self.stopping) }
   }
 
+  /// Whether what one Router does for all is this one's: of those that live, the one whose ID is first does it.
+  var isFirst: Bool {
+    isKnown && client.isConnected && !isStopping && !routers.routers.keys.contains { $0 < plane.id }
+  }
+
   static let stopping = RequestError(.routerUnavailable, ClosingMessage.reason, hint: "connect again")
 
   // MARK: The buckets
 
   private func observed(_ state: NATSConnectionState) {
     switch state {
-    case .connected: open()
-    case .disconnected(let reason): problem = "not connected to NATS: \(reason)"
+    case .connected:
+      if let absentSince, NIODeadline.now() - absentSince > DeletionMarks.absence { endWatching() }
+      absentSince = nil
+      open()
+    case .disconnected(let reason):
+      absentSince = absentSince ?? .now()
+      problem = "not connected to NATS: \(reason)"
     }
   }
 
@@ -176,8 +191,15 @@ final class Homes: SessionHomes {
     open()
   }
 
+  /// Marks of deletions may have gone unheard: the bucket is read anew.
+  private func endWatching() {
+    watch?.cancel()
+    watch = nil
+  }
+
   private func startWatching() {
     guard watch == nil else { return }
+    told = []
     let context = NIOLoopBound(self, eventLoop: eventLoop)
     do {
       watch = try bucket.watch { context.value.watched($0) }
@@ -186,13 +208,40 @@ final class Homes: SessionHomes {
 
   private func watched(_ write: (id: SessionID, owner: String?, revision: UInt64)?) {
     guard !isStopped else { return }
-    guard let (id, owner, revision) = write else {
-      guard !isKnown else { return }
-      isKnown = true
-      for id in waiters.keys { changed(id) }
-      return onKnown()
-    }
+    guard let (id, owner, revision) = write else { return allIsTold() }
+    told?.insert(id)
+    if owner == nil { marks.add(.init(id: id, revision: revision), now: .now()) }
     update(id) { $0.watched(id, owner: owner, revision: revision, now: DataPlane.nowMilliseconds) }
+  }
+
+  private func allIsTold() {
+    for (id, home) in directory.untold(told ?? []) {
+      update(id) { $0.isMissing(id, since: home, now: DataPlane.nowMilliseconds) }
+    }
+    told = nil
+    guard !isKnown else { return }
+    isKnown = true
+    for id in waiters.keys { changed(id) }
+    onKnown()
+  }
+
+  /// Takes old marks away. One Router does it for all.
+  private func purgeMarks() {
+    guard !isPurging else { return }
+    let due = marks.due(now: .now())
+    guard isFirst, !due.isEmpty else { return }
+    isPurging = true
+    let context = NIOLoopBound(self, eventLoop: eventLoop)
+    Task { [bucket, eventLoop] in
+      var left: [DeletionMarks.Mark] = []
+      for mark in due where await !bucket.purge(mark) { left.append(mark) }
+      eventLoop.execute { [left] in context.value.purged(except: left) }
+    }
+  }
+
+  private func purged(except left: [DeletionMarks.Mark]) {
+    isPurging = false
+    for mark in left { marks.add(mark, now: .now()) }
   }
 
   /// Takes what is known of a session's home, and does what follows from that.
@@ -203,7 +252,7 @@ final class Homes: SessionHomes {
     if change == .lost {
       arrivals[id] = nil
       failedImports.remove(id)
-      unusedSince[id] = nil
+      unused.remove(id)
       plane.lose(id)
     }
     if let epoch = directory.ownEpoch(of: id), before?.router != directory.router {
@@ -247,6 +296,7 @@ final class Homes: SessionHomes {
     eventLoop.assumeIsolated().scheduleTask(in: .seconds(1)) { [weak self] in
       guard let self else { return }
       releaseUnused()
+      purgeMarks()
       runHousekeeping()
     }
   }

@@ -21,8 +21,8 @@ struct HomeMiddleware: RouterMiddleware {
     guard let id = try await session(of: &request, context) else {
       return try await next(request, context)
     }
-    let claims = !context.isRelayed && mayClaim(request, id, context)
-    var destination = try await destination { homes in homes.destination(of: id, claims: claims) }
+    let claimant = context.isRelayed ? nil : claimant(request, id, context)
+    var destination = try await destination { homes in homes.destination(of: id, claimant: claimant) }
     // All of it: an answer that comes before the body's end would leave the body with two readers.
     if case .router = destination {
       _ = try await Self.readWhole(&request)
@@ -34,7 +34,7 @@ struct HomeMiddleware: RouterMiddleware {
         return try await client.forward(request, for: id, to: router, from: context)
       } catch is ForwardingClient.UnreachableError {
         destination = try await self.destination { homes in
-          homes.destination(of: id, claims: claims, after: router)
+          homes.destination(of: id, claimant: claimant, after: router)
         }
       }
     }
@@ -94,17 +94,19 @@ struct HomeMiddleware: RouterMiddleware {
     return path == filePath ? .file : nil
   }
 
-  /// Whether the request makes a session, and its client may.
-  private func mayClaim(_ request: Request, _ id: SessionID, _ context: Context) -> Bool {
-    guard let path = context.endpointPath else { return false }
+  /// The client, where the request makes a session and it may.
+  private func claimant(_ request: Request, _ id: SessionID, _ context: Context) -> ClientID? {
+    guard let path = context.endpointPath else { return nil }
     let isListening = path == Self.filePath || path == Self.ticketPath
     let isRead = request.method == .get || request.method == .head
     let isCommand = path.hasPrefix("/api/v1/sessions/{id}/") && !isRead
-    guard isListening || isCommand else { return false }
+    guard isListening || isCommand else { return nil }
     let credentials = AccessControl.Credentials(
       authorization: request.headers[.authorization],
       ticket: isListening ? request.uri.queryParameters.get("ticket") : nil, address: context.clientAddress)
-    guard let grant = try? access.grant(for: credentials, takingTicket: false) else { return false }
-    return (try? grant.require(isListening ? .listen : .control, id)) != nil
+    guard let grant = try? access.grant(for: credentials, takingTicket: false),
+      (try? grant.require(isListening ? .listen : .control, id)) != nil
+    else { return nil }
+    return grant.client
   }
 }

@@ -75,10 +75,10 @@ final class SessionForwarder: ConnectionForwarder, ChannelDuplexHandler, Removab
     isRelayed = forwarding.relay.client(of: head.headers) != nil
     parts = [part]
     state = .holding(request)
-    let mayClaim =
+    let claimant =
       request.makesSession && !isRelayed
-      && forwarding.mayListen(head, to: request.session, from: context.channel.remoteAddress?.ipAddress)
-    find(homes.destination(of: request.session, claims: mayClaim), mayClaim: mayClaim)
+      ? forwarding.listener(head, to: request.session, from: context.channel.remoteAddress?.ipAddress) : nil
+    find(homes.destination(of: request.session, claimant: claimant), claimant)
   }
 
   private func pass(_ context: ChannelHandlerContext, _ parts: [HTTPServerRequestPart]) {
@@ -89,14 +89,14 @@ final class SessionForwarder: ConnectionForwarder, ChannelDuplexHandler, Removab
     context.pipeline.syncOperations.removeHandler(context: context, promise: nil)
   }
 
-  private func find(_ destination: EventLoopFuture<Homes.Destination?>, mayClaim: Bool) {
+  private func find(_ destination: EventLoopFuture<Homes.Destination?>, _ claimant: ClientID?) {
     destination.assumeIsolated().whenComplete { [self] result in
       guard case .holding(let request) = state, let context else { return }
       switch result {
       case .success(nil), .success(.here): pass(context, parts)
       // Nothing is forwarded twice: who forwarded it looks again.
       case .success(.router) where isRelayed: refuse(RequestError.moved(request.session))
-      case .success(.router(let router)): connect(to: router, request, mayClaim: mayClaim)
+      case .success(.router(let router)): connect(to: router, request, claimant)
       case .failure(let error):
         refuse((error as? RequestError) ?? RequestError(.internal, "an internal error; the log has the rest"))
       }
@@ -105,10 +105,10 @@ final class SessionForwarder: ConnectionForwarder, ChannelDuplexHandler, Removab
 
   // MARK: The connection to the home
 
-  private func connect(to router: RouterHeartbeat, _ request: ForwardedRequest, mayClaim: Bool) {
+  private func connect(to router: RouterHeartbeat, _ request: ForwardedRequest, _ claimant: ClientID?) {
     guard let context else { return }
     attempts += 1
-    guard let place = ListenAddress(router.address) else { return retry(router, request, mayClaim: mayClaim) }
+    guard let place = ListenAddress(router.address) else { return retry(router, request, claimant) }
     let peer = ForwardedPeer(self)
     let held = NIOLoopBound(peer, eventLoop: context.eventLoop)
     ClientBootstrap(group: context.eventLoop)
@@ -128,7 +128,7 @@ final class SessionForwarder: ConnectionForwarder, ChannelDuplexHandler, Removab
         case .success: connected(peer, router, request)
         case .failure(let error):
           forwarding.logger.debug("the Router at \(router.address) cannot be reached: \(error)")
-          retry(router, request, mayClaim: mayClaim)
+          retry(router, request, claimant)
         }
       }
   }
@@ -136,7 +136,7 @@ final class SessionForwarder: ConnectionForwarder, ChannelDuplexHandler, Removab
   private static let watermark = ChannelOptions.Types.WriteBufferWaterMark(
     low: RouterLimits.forwardedLowWatermarkByteCount, high: RouterLimits.forwardedHighWatermarkByteCount)
 
-  private func retry(_ router: RouterHeartbeat, _ request: ForwardedRequest, mayClaim: Bool) {
+  private func retry(_ router: RouterHeartbeat, _ request: ForwardedRequest, _ claimant: ClientID?) {
     guard case .holding = state else { return }
     guard attempts < Self.maximumAttempts else {
       return refuse(
@@ -144,7 +144,7 @@ final class SessionForwarder: ConnectionForwarder, ChannelDuplexHandler, Removab
           .routerUnavailable, "the Router that runs the session \(request.session) cannot be reached",
           hint: "try again"))
     }
-    find(homes.destination(of: request.session, claims: mayClaim, after: router), mayClaim: mayClaim)
+    find(homes.destination(of: request.session, claimant: claimant, after: router), claimant)
   }
 
   private func connected(_ peer: ForwardedPeer, _ router: RouterHeartbeat, _ request: ForwardedRequest) {

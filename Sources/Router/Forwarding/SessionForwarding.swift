@@ -17,12 +17,14 @@ struct SessionForwarding: Sendable {
     { SessionForwarder(self) }
   }
 
-  /// Whether a client may listen to a session, so that this Router may become its home.
-  func mayListen(_ head: HTTPRequestHead, to session: SessionID, from address: String?) -> Bool {
+  /// The client that asks, where it may listen to a session, so that this Router may become its home.
+  func listener(_ head: HTTPRequestHead, to session: SessionID, from address: String?) -> ClientID? {
     let credentials = AccessControl.Credentials(
       authorization: head.headers.first(name: "Authorization"),
       ticket: URI(head.uri).queryParameters.get("ticket"), address: address)
-    guard let grant = try? access.grant(for: credentials, takingTicket: false) else { return false }
-    return (try? grant.require(.listen, session)) != nil
+    guard let grant = try? access.grant(for: credentials, takingTicket: false),
+      (try? grant.require(.listen, session)) != nil
+    else { return nil }
+    return grant.client
   }
 }

@@ -147,18 +147,3 @@ package actor SessionArchive {
     return "\(writer)-\(lastNumber)"
   }
 }
-
-extension SessionID {
-  /// Its name as one token of a key, in which `:` and `.` mean something else.
-  var keyToken: String {
-    description.reduce(into: "") { token, character in
-      switch character {
-      case ":": token += "=3A"
-      case ".": token += "=2E"
-      default: token.append(character)
-      }
-    }
-  }
-
-  var recordKey: String { "\(keyToken).s" }
-}
