@@ -6,11 +6,11 @@ import WireProtocol
 /// Where the Router's engines are, and other Routers.
 extension RouterApplication {
   /// What is kept on this disk. With NATS that is a file of its own, so that the queues of one machine stay what they
-  /// are, and none of it are sessions: they are read from NATS.
+  /// are, and it begins without sessions and repositories: they are read from NATS.
   func openState() throws -> StateStore {
     guard configuration.cluster.nats != nil else { return try StateStore(directory: configuration.state) }
     let state = try StateStore(directory: configuration.state, name: "cluster")
-    try state.removeSessions()
+    try state.removeShared()
     return state
   }
 
@@ -44,6 +44,14 @@ extension RouterApplication {
     return try await RouterCluster(
       plane: plane, client: nats.client, archive: nats.archive, replicas: configuration.natsReplicas,
       logger: logger)
+  }
+
+  /// How repositories are kept with other Routers; nil where there are none.
+  func sharing(_ client: NATSClient?, _ cluster: RouterCluster?) -> RepositoryServices.Sharing? {
+    guard let client, let cluster else { return nil }
+    return RepositoryServices.Sharing(client: client, replicas: configuration.natsReplicas) {
+      (try? await cluster.homes { homes in homes.isFirst }) ?? false
+    }
   }
 
   /// Begins to reach the engines.

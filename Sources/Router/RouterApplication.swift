@@ -71,7 +71,8 @@ package struct RouterApplication: Service {
     let access = try await configuration.accessControl()
     logger.info("\(access.description)")
     let parts = try RepositoryServices(
-      state: state, clock: saved.clock, mappingFolder: configuration.musicMappings,
+      state: state, clock: saved.clock, sharing: sharing(nats?.client, cluster),
+      mappingFolder: configuration.musicMappings,
       stations: configuration.githubStation.compactMap { GroupStation($0) },
       polling: try configuration.polling(), logger: logger)
     let streams = try await StreamHubHandle.make(
@@ -180,13 +181,10 @@ package struct RouterApplication: Service {
       requestError: RequestError(
         .rateLimited, "a long answer is already being prepared for this client, and its queue is full",
         hint: "ask again when you have had the one before"))
-    var sessionRoutes = SessionRoutes(plane: plane, longAnswers: longAnswers)
-    if let forwardingClient {
-      sessionRoutes.others = { request, context in
-        await forwardingClient.answers(to: request, from: context)
-      }
+    let others: @Sendable (Request, RouterRequestContext) async -> [[UInt8]] = { request, context in
+      await forwardingClient?.answers(to: request, from: context) ?? []
     }
-    sessionRoutes.add(to: router)
+    SessionRoutes(plane: plane, longAnswers: longAnswers, others: others).add(to: router)
     ListenRoutes(plane: plane).add(to: router)
     OperatorRoutes(plane: plane, streams: streams, parts: parts, access: access).add(to: router)
     ArtworkRoutes(store: ArtworkStore(plane: plane)).add(to: router)
@@ -196,7 +194,7 @@ package struct RouterApplication: Service {
     RepositoryRoutes(
       plane: plane, parts: parts,
       replays: ReplayService(parts: parts, renderer: RenderClient(plane: plane)), longAnswers: longAnswers,
-      takesWebhooks: webhookSecret != nil
+      takesWebhooks: webhookSecret != nil, others: others
     ).add(to: router)
     addOpenAPI(to: router)
     logAccess(to: router.routes.filter { !pagePaths.contains($0.path.description) })

@@ -59,6 +59,9 @@ extension RouterLimits {
   package static let pollRetrySeconds = 5
   package static let pollLongestRetrySeconds = 900
 
+  /// How often a Router that leaves polling to another looks whether that one is still there.
+  package static let pollTurnSeconds: Int64 = 1
+
   /// From a request to its answer's last byte.
   package static let pollAnswerSeconds: Int64 = 30
   package static let pollRedirects = 3
@@ -91,6 +94,16 @@ extension RouterLimits {
   package static let maximumScores = 8_000
   package static let maximumTestScores = 2_000
   package static let testScoresPerClient = 500
+
+  /// All that several Routers keep together at NATS, with its music: 16,000 ordinary events. Then the oldest go.
+  package static let sharedEventsByteCount = 67_108_864
+
+  /// How long a delivery may take to be kept there, and one answer of JetStream's.
+  package static let sharedEventSeconds: Int64 = 8
+  package static let sharedEventAnswerSeconds: Int64 = 3
+
+  /// Before a write is tried again that came behind another Router's.
+  package static let sharedEventRetryMilliseconds: Int64 = 10
 
   /// How often what is too old is taken off the disk.
   package static let eventSweepSeconds: Int64 = 3_600

@@ -216,7 +216,7 @@ import WireProtocol
           store.loadQueue(of: content.record) { done.resume(with: $0) }
         }
         #expect(loaded.queue.view() == model.queue.view() && loaded.queue.history == model.queue.history)
-        try store.removeSessions()
+        try store.removeShared()
         #expect(try store.load().sessions == [] && store.load().answers == [])
       }
     }

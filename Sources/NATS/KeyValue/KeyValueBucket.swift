@@ -30,6 +30,10 @@ public struct KeyValueBucket: Sendable {
     public var maximumByteCount = 256 << 20
     /// Whether single values may be erased without a mark (`erase`).
     public var allowsErasing = false
+    /// Values of a key that are kept, the last one included.
+    public var history = 1
+    /// Whether the oldest value goes where there is no room for a new one, which is rejected otherwise.
+    public var discardsOldest = false
 
     public init() {}
   }
@@ -67,6 +71,8 @@ public struct KeyValueBucket: Sendable {
       maxAge: settings.timeToLive?.nanoseconds ?? 0, maxBytes: settings.maximumByteCount,
       storage: settings.isInMemory ? "memory" : "file")
     question.denyDelete = !settings.allowsErasing
+    question.maxMsgsPerSubject = settings.history
+    question.discard = settings.discardsOldest ? "old" : "new"
     let answer = try await ask("$JS.API.STREAM.CREATE.\(stream)", JetStreamQuestions.encode(question))
     _ = try JetStreamAnswers.decode(JetStreamAnswers.Nothing.self, answer)
   }
@@ -167,7 +173,7 @@ public struct KeyValueBucket: Sendable {
         collector.collect(
           with: KeyValueWatcher(
             connection: connection, client: client, stream: stream, prefix: prefix, subject: subject,
-            withValues: withValues, onFailure: { collector.finish(.failure($0)) }
+            withValues: withValues, withHistory: false, onFailure: { collector.finish(.failure($0)) }
           ) { collector.received($0) })
       }
     }
@@ -175,9 +181,12 @@ public struct KeyValueBucket: Sendable {
   }
 
   /// Tells what is there, then `current`, then each write, in order and without gaps, on the loop. After a break it goes on
-  /// where it was; keys that were written several times in it come once.
+  /// where it was; of keys that were written several times in it, what is kept of that comes.
+  ///
+  /// - Parameter withHistory: whether all that is kept of a key is told, and not its last value alone.
   public func watch(
-    _ filter: String = ">", _ onEvent: @escaping @Sendable (KeyValueWatchEvent) -> Void
+    _ filter: String = ">", withHistory: Bool = false,
+    _ onEvent: @escaping @Sendable (KeyValueWatchEvent) -> Void
   ) throws(KeyValueError) -> NATSSubscription {
     let subject = try subject(filter, allowsWildcards: true)
     let (client, stream, prefix) = (client, stream, prefix)
@@ -185,7 +194,7 @@ public struct KeyValueBucket: Sendable {
     client.withConnection { connection in
       let watcher = KeyValueWatcher(
         connection: connection, client: client, stream: stream, prefix: prefix, subject: subject,
-        withValues: true, onFailure: { _ in }, onEvent)
+        withValues: true, withHistory: withHistory, onFailure: { _ in }, onEvent)
       connection.keep(watcher, id)
       watcher.start()
     }

@@ -39,6 +39,7 @@ final class KeyValueWatcher {
   private let prefix: String
   private let subject: String
   private let withValues: Bool
+  private let withHistory: Bool
   /// Told of each consumer that could not be made; another is tried.
   private let onFailure: (KeyValueError) -> Void
   private let onEvent: (KeyValueWatchEvent) -> Void
@@ -54,7 +55,7 @@ final class KeyValueWatcher {
 
   init(
     connection: Connection, client: NATSClient, stream: String, prefix: String, subject: String,
-    withValues: Bool,
+    withValues: Bool, withHistory: Bool,
     onFailure: @escaping (KeyValueError) -> Void, _ onEvent: @escaping (KeyValueWatchEvent) -> Void
   ) {
     self.connection = connection
@@ -63,6 +64,7 @@ final class KeyValueWatcher {
     self.prefix = prefix
     self.subject = subject
     self.withValues = withValues
+    self.withHistory = withHistory
     self.onFailure = onFailure
     self.onEvent = onEvent
     observerID = client.newID()
@@ -110,7 +112,7 @@ final class KeyValueWatcher {
       streamName: stream,
       config: .init(
         deliverSubject: inbox, filterSubject: subject,
-        deliverPolicy: isFirst ? "last_per_subject" : "by_start_sequence",
+        deliverPolicy: !isFirst ? "by_start_sequence" : withHistory ? "all" : "last_per_subject",
         optStartSeq: isFirst ? nil : streamSequence + 1, headersOnly: withValues ? nil : true))
     ask("CONSUMER.CREATE", try? JetStreamQuestions.encode(question), JetStreamAnswers.Consumer.self, id) {
       [weak self] in self?.made($0)

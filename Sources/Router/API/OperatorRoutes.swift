@@ -29,7 +29,8 @@ struct OperatorRoutes {
         JSON.encode(StreamHealth(repository: id, clients: clients, isAdmin: isAdmin(request))))
     }
     router.get("ready") { _, _ -> Response in
-      let report = try await plane { plane in plane.readiness }
+      let problem = await parts.keeper.problem
+      let report = try await plane { plane in plane.readiness(eventsProblem: problem) }
       return .json(JSON.encode(report), status: report.ready ? .ok : .serviceUnavailable)
     }
     router.get("metrics") { _, _ in try await metrics() }
@@ -72,12 +73,14 @@ struct OperatorRoutes {
 
 extension DataPlane {
   /// Without an engine there is nothing to hear; anyone who listens already is kept.
-  fileprivate var readiness: ReadinessReport {
+  ///
+  /// - Parameter eventsProblem: why repositories' events cannot be kept.
+  fileprivate func readiness(eventsProblem: String? = nil) -> ReadinessReport {
     var reasons = isDraining ? [ClosingMessage.reason] : []
     if let problem = homes?.problem { reasons.append(problem) }
     let engines = fleet.status
     if !engines.connected { reasons.append(engines.message ?? "no engine is connected") }
-    return ReadinessReport(reasons: reasons, warnings: state.problem.map { [$0] } ?? [])
+    return ReadinessReport(reasons: reasons, warnings: [state.problem, eventsProblem].compactMap(\.self))
   }
 }
 
@@ -118,7 +121,7 @@ private struct HealthReport: Encodable, Sendable {
 
   init(plane: DataPlane, uptimeSeconds: Int, streaming: StreamHealth) {
     self.streaming = streaming
-    let readiness = plane.readiness
+    let readiness = plane.readiness()
     ready = readiness.ready
     reasons = readiness.reasons
     engine = plane.fleet.status

@@ -9,7 +9,7 @@ struct SessionRoutes {
   /// Before what takes the loop's time.
   let longAnswers: FairGate
   /// The answers of the other Routers to the same request; none where there are no others.
-  var others: @Sendable (Request, RouterRequestContext) async -> [[UInt8]] = { _, _ in [] }
+  let others: @Sendable (Request, RouterRequestContext) async -> [[UInt8]]
 
   /// A command as REST has it, `METHOD /api/v1/sessions/ID/PATH`. Its fields are in the body; of a GET in the
   /// query, and of an entry's in the path.

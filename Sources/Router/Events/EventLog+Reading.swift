@@ -40,9 +40,7 @@ extension EventLog {
           """, arguments: [repository.description, number])
       // One that cannot be read is passed over.
       while let row = try rows.next() {
-        guard let composed = ComposedRow(row).composed, let score = composed.score else { continue }
-        return GeneratedMusic(
-          number: composed.number, event: composed.event, parameters: composed.parameters, score: score)
+        if let music = ComposedRow(row).composed?.music { return music }
       }
       return nil
     }

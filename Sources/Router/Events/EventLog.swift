@@ -39,11 +39,16 @@ package struct EventLog: Sendable {
       self.parameters = parameters
       self.score = score
     }
+
+    /// nil where it is silent, or can be heard no more.
+    package var music: GeneratedMusic? {
+      score.map { GeneratedMusic(number: number, event: event, parameters: parameters, score: $0) }
+    }
   }
 
   let store: StateStore
   /// By which events and deliveries grow old, whatever the clock on the wall says.
-  private let clock: CumulativeUptimeClock
+  let clock: CumulativeUptimeClock
 
   package init(store: StateStore, clock: CumulativeUptimeClock) {
     self.store = store
@@ -56,51 +61,30 @@ package struct EventLog: Sendable {
   /// - Throws: `too_many_sessions` where a test event's repository finds no room.
   package func append(_ event: RepositoryEvent, testOf tester: Grant? = nil) async throws -> Appended {
     try await store.write { [clock] database in
-      let known = try Self.repository(event.repositoryID, database)
-      // Deliveries overtake one another and clocks are set back: what is written later comes later.
-      let received = max(event.receivedMilliseconds, known?.lastEventMilliseconds ?? 0)
-      let now = clock.milliseconds()
-      try Self.forgetDeliveries(now, database)
-      // A test event comes once, under a name of our own, and takes no other delivery's place.
-      if tester == nil {
-        try database.run(
-          "INSERT OR IGNORE INTO delivery VALUES (?, ?, ?)", [event.deliveryID, received, now])
-        guard database.changesCount > 0 else { return .duplicate }
+      guard let draft = try EventDraft(event, testOf: tester, now: clock.milliseconds(), database) else {
+        return .duplicate
       }
-      let repository = Repository(
-        // A test event gives nothing another name.
-        id: event.repositoryID,
-        name: tester == nil ? event.repositoryName : known?.name ?? event.repositoryName,
-        language: event.language ?? known?.language,
-        lastNumber: (known?.lastNumber ?? 0) + 1, lastComposed: known?.lastComposed ?? 0,
-        lastEventMilliseconds: received)
-      let evicted = known == nil ? try RepositoryEviction(database).makeRoom(for: tester) : nil
-      try Self.write(repository, by: tester, database)
-      let id = event.repositoryID.description
-      try database.run(
-        "INSERT INTO event VALUES (?, ?, ?, ?, ?, NULL, FALSE, NULL, ?)",
-        [id, repository.lastNumber, received, event.commits, JSON.text(event), now])
-      try database.run(
-        "DELETE FROM event WHERE repository_id = ? AND number <= ?",
-        [id, repository.lastNumber - RouterLimits.maximumEventsPerRepository])
-      return .new(LoggedEvent(number: repository.lastNumber, event: event), repository, evicted: evicted)
+      try draft.write(keptMilliseconds: clock.milliseconds(), database)
+      return .new(draft.logged, draft.repository, evicted: draft.evicted)
     }
   }
 
   /// Those of the deliveries that have not come within the last 24 hours.
   func unknown(_ events: [RepositoryEvent]) async throws -> [RepositoryEvent] {
     try await store.read { database in
-      try events.filter { event in
-        try Row.fetchOne(
-          database, sql: "SELECT 1 FROM delivery WHERE delivery_id = ?", arguments: [event.deliveryID]) == nil
-      }
+      try events.filter { event in try !Self.isKnown(event.deliveryID, database) }
     }
+  }
+
+  static func isKnown(_ deliveryID: String, _ database: Database) throws -> Bool {
+    try Row.fetchOne(
+      database, sql: "SELECT 1 FROM delivery WHERE delivery_id = ?", arguments: [deliveryID]) != nil
   }
 
   // MARK: Where polling has come to
 
   /// The last answer's ETag, empty where it had none; nil for a source that was never read to its end.
-  func pollMark(of source: String) async throws -> String? {
+  package func pollMark(of source: String) async throws -> String? {
     try await store.read { database in
       try String.fetchOne(
         database, sql: "SELECT value FROM setting WHERE name = ?", arguments: [Self.markName(source)])
@@ -113,7 +97,7 @@ package struct EventLog: Sendable {
     }
   }
 
-  private static func markName(_ source: String) -> String { "polled \(source.lowercased())" }
+  static func markName(_ source: String) -> String { "polled \(source.lowercased())" }
 
   /// Events that have not become music, the oldest first. What cannot be read is put aside, so that it is in nobody's
   /// way.
@@ -144,31 +128,35 @@ package struct EventLog: Sendable {
   }
 
   package func history(of repository: SessionID) async throws -> MusicHistory {
-    try await store.read { database in
-      let json = try String.fetchOne(
-        database, sql: "SELECT history FROM repository WHERE repository_id = ?",
-        arguments: [repository.description])
-      return JSON.value(json) ?? MusicHistory()
-    }
+    try await store.read { database in try Self.history(of: repository, database) }
+  }
+
+  static func history(of repository: SessionID, _ database: Database) throws -> MusicHistory {
+    let json = try String.fetchOne(
+      database, sql: "SELECT history FROM repository WHERE repository_id = ?",
+      arguments: [repository.description])
+    return JSON.value(json) ?? MusicHistory()
   }
 
   /// Writes down what an event has become.
   package func save(_ composed: Composed, history: MusicHistory) async throws {
-    try await store.write { database in
-      let id = composed.event.repositoryID.description
-      try database.run(
-        "UPDATE event SET parameters = ?, is_silent = ?, score = ? WHERE repository_id = ? AND number = ?",
-        [
-          JSON.text(composed.parameters), composed.score == nil, composed.score.map(JSON.text), id,
-          composed.number,
-        ])
-      try database.run(
-        "UPDATE repository SET history = ?, last_played = ? WHERE repository_id = ?",
-        [JSON.text(history), composed.number, id])
-      try database.run(
-        "UPDATE event SET score = NULL WHERE repository_id = ? AND number <= ? AND score IS NOT NULL",
-        [id, composed.number - RouterLimits.maximumScoresPerRepository])
-    }
+    try await store.write { database in try Self.save(composed, history, database) }
+  }
+
+  static func save(_ composed: Composed, _ history: MusicHistory, _ database: Database) throws {
+    let id = composed.event.repositoryID.description
+    try database.run(
+      "UPDATE event SET parameters = ?, is_silent = ?, score = ? WHERE repository_id = ? AND number = ?",
+      [
+        JSON.text(composed.parameters), composed.score == nil, composed.score.map(JSON.text), id,
+        composed.number,
+      ])
+    try database.run(
+      "UPDATE repository SET history = ?, last_played = ? WHERE repository_id = ?",
+      [JSON.text(history), composed.number, id])
+    try database.run(
+      "UPDATE event SET score = NULL WHERE repository_id = ? AND number <= ? AND score IS NOT NULL",
+      [id, composed.number - RouterLimits.maximumScoresPerRepository])
   }
 
   /// Takes off the disk what is too old or too much.
@@ -186,7 +174,7 @@ package struct EventLog: Sendable {
     }
   }
 
-  private static func forgetDeliveries(_ now: Int, _ database: Database) throws {
+  static func forgetDeliveries(_ now: Int, _ database: Database) throws {
     try database.run("DELETE FROM delivery WHERE kept_ms < ?", [now - RouterLimits.deliveryMilliseconds])
   }
 
@@ -199,10 +187,16 @@ package struct EventLog: Sendable {
     }
   }
 
-  private static func repository(_ id: SessionID, _ database: Database) throws -> Repository? {
+  static func repository(_ id: SessionID, _ database: Database) throws -> Repository? {
     try Row.fetchOne(
       database, sql: "SELECT * FROM repository WHERE repository_id = ?", arguments: [id.description]
     ).flatMap(repository)
+  }
+
+  static func creator(of id: SessionID, _ database: Database) throws -> ClientID? {
+    try String.fetchOne(
+      database, sql: "SELECT creator FROM repository WHERE repository_id = ?", arguments: [id.description]
+    ).map { ClientID(kept: $0) }
   }
 
   private static func repository(_ row: Row) -> Repository? {
@@ -210,22 +204,6 @@ package struct EventLog: Sendable {
     return Repository(
       id: id, name: row["name"], language: row["language"], lastNumber: row["last_number"],
       lastComposed: row["last_played"], lastEventMilliseconds: row["last_event_ms"])
-  }
-
-  /// What GitHub has told of once is GitHub's, no matter who tried it out before.
-  private static func write(_ repository: Repository, by tester: Grant?, _ database: Database) throws {
-    let creator = (tester?.client ?? .router).description
-    try database.run(
-      """
-      INSERT INTO repository VALUES (?, ?, ?, ?, ?, ?, NULL, ?) ON CONFLICT (repository_id) DO UPDATE SET
-        name = excluded.name, language = excluded.language, last_number = excluded.last_number,
-        last_event_ms = excluded.last_event_ms,
-        creator = CASE WHEN excluded.creator = 'router' THEN 'router' ELSE creator END
-      """,
-      [
-        repository.id.description, repository.name, repository.language, repository.lastNumber,
-        repository.lastComposed, repository.lastEventMilliseconds, creator,
-      ])
   }
 }
 

@@ -11,15 +11,14 @@ struct RepositoryEviction {
     self.database = database
   }
 
-  /// Makes room for one more repository.
+  /// Which repository is to make room for one more: the quietest of the same creator's, where that one has too many.
   ///
   /// - Parameter tester: whose test event it is of; nil for GitHub.
-  /// - Returns: the one that is evicted: the quietest of the same creator's, where that one has too many.
   /// - Throws: `too_many_sessions` where there is no room and none of its own to give way.
-  func makeRoom(for tester: Grant?) throws -> SessionID? {
+  func candidate(for tester: Grant?) throws -> SessionID? {
     guard let tester else {
       let count = try count("SELECT COUNT(*) FROM repository")
-      return count < RouterLimits.maximumRepositories ? nil : try evictLeastRecent(of: Self.router)
+      return count < RouterLimits.maximumRepositories ? nil : try leastRecent(of: Self.router)
     }
     let creator = tester.client.description
     let own = try count("SELECT COUNT(*) FROM repository WHERE creator = ?", [creator])
@@ -27,7 +26,7 @@ struct RepositoryEviction {
     let all = try count("SELECT COUNT(*) FROM repository")
     let hasRoom = tested < RouterLimits.maximumTestRepositories && all < RouterLimits.maximumRepositories
     guard !hasRoom || own >= RouterLimits.testRepositoriesPerClient * tester.limitFactor else { return nil }
-    if let evicted = try evictLeastRecent(of: creator) { return evicted }
+    if let candidate = try leastRecent(of: creator) { return candidate }
     throw RequestError(
       .tooManySessions,
       "the Router keeps \(all) repositories, \(tested) of them made by test events: it has room for "
@@ -39,16 +38,19 @@ struct RepositoryEviction {
     try Int.fetchOne(database, sql: sql, arguments: arguments) ?? 0
   }
 
-  private func evictLeastRecent(of creator: String) throws -> SessionID? {
+  private func leastRecent(of creator: String) throws -> SessionID? {
     let id = try String.fetchOne(
       database,
       sql: "SELECT repository_id FROM repository WHERE creator = ? ORDER BY last_event_ms LIMIT 1",
       arguments: [creator])
-    guard let id else { return nil }
+    return id.flatMap { try? SessionID($0) }
+  }
+
+  /// Deletes a repository and what happened in it.
+  func evict(_ id: SessionID) throws {
     for table in ["event", "repository"] {
-      try database.run("DELETE FROM \(table) WHERE repository_id = ?", [id])
+      try database.run("DELETE FROM \(table) WHERE repository_id = ?", [id.description])
     }
-    return try? SessionID(id)
   }
 
   /// Takes the scores off the disk that are too many: the oldest of one client's, of all clients', of GitHub's.

@@ -28,6 +28,7 @@ package final class RepositoryStatistics: Sendable {
   package init() {}
 
   var counts: Counts { state.withLock(\.self) }
+  package var composedPieces: Int { counts.piecesComposed }
 
   /// - Parameters:
   ///   - event: of GitHub's, which it was checked to be; others are counted together.

@@ -2,7 +2,7 @@ import Logging
 import ServiceSupport
 import WireProtocol
 
-/// Takes deliveries: checks, reads, writes down and announces them. The same for GitHub's own and for tests.
+/// Takes deliveries: checks them, reads them and has them kept. The same for GitHub's own and for tests.
 struct WebhookReceiver: Sendable {
   /// What a good delivery is answered.
   enum Answer: Sendable, Equatable {
@@ -25,12 +25,9 @@ struct WebhookReceiver: Sendable {
     }
   }
 
-  let log: EventLog
+  let keeper: any EventKeeper
   /// What a repository is called, `owner/name`; nil for one that nothing is known of.
   let name: @Sendable (SessionID) -> String?
-  /// Told before the bus, with the repository that had to make room.
-  let onAppended: @Sendable (EventLog.Repository, _ evicted: SessionID?) -> Void
-  let bus: EventBus
   let statistics: RepositoryStatistics
   let limiter = DeliveryLimiter()
   let logger: Logger
@@ -98,14 +95,11 @@ struct WebhookReceiver: Sendable {
     return try await take(event, testOf: tester)
   }
 
-  /// Writes an event down and announces it.
+  /// Has an event kept.
   func take(_ event: RepositoryEvent, testOf tester: Grant? = nil) async throws -> Answer {
     switch try await append(event, tester) {
-    case .duplicate: return .duplicate
-    case .new(let logged, let repository, let evicted):
-      onAppended(repository, evicted)
-      bus.publish(logged, on: .gitHub(event.kind))
-      return .queued(logged)
+    case .duplicate: .duplicate
+    case .new(let logged, _, _): .queued(logged)
     }
   }
 
@@ -119,7 +113,7 @@ struct WebhookReceiver: Sendable {
 
   private func append(_ event: RepositoryEvent, _ tester: Grant?) async throws -> EventLog.Appended {
     do {
-      return try await log.append(event, testOf: tester)
+      return try await keeper.append(event, testOf: tester)
     } catch let requestError as RequestError {
       throw requestError
     } catch is CancellationError {

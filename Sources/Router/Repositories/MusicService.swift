@@ -3,11 +3,13 @@ import Logging
 import ServiceSupport
 import WireProtocol
 
-/// Makes music of what was delivered and publishes it. Deliveries come on the event bus; the disk is asked at the
-/// start, so that what was not done when the Router died is done, and where something has not come on the bus.
-package struct MusicService: Sendable {
+/// Keeps what is delivered on this machine's disk, makes music of it and publishes it. Deliveries come on the event bus; the
+/// disk is asked at the start, so that what was not done when the Router died is done, and where something has not come on
+/// the bus.
+package struct MusicService: EventKeeper {
   private let log: EventLog
   private let repositories: Repositories
+  private let composer: EventComposer
   private static let subscriber = "music"
 
   private let bus: EventBus
@@ -20,6 +22,7 @@ package struct MusicService: Sendable {
   ) {
     self.log = log
     self.repositories = repositories
+    composer = EventComposer(repositories: repositories, logger: logger)
     self.bus = bus
     self.statistics = statistics
     self.logger = logger
@@ -27,7 +30,24 @@ package struct MusicService: Sendable {
     deliveries = bus.subscribe(Self.subscriber, to: EventTopic.everyGitHubEvent)
   }
 
-  /// Runs until it is cancelled.
+  package func append(
+    _ event: RepositoryEvent, testOf tester: Grant? = nil
+  ) async throws -> EventLog.Appended {
+    let appended = try await log.append(event, testOf: tester)
+    if case .new(let logged, let repository, let evicted) = appended {
+      repositories.recordDelivery(repository, evicted: evicted)
+      bus.publish(logged, on: .gitHub(event.kind))
+    }
+    return appended
+  }
+
+  func keepPollMark(_ mark: String, of source: String) async throws {
+    try await log.keepPollMark(mark, of: source)
+  }
+
+  var problem: String? { nil }
+
+  /// Makes music until it is cancelled.
   package func run() async {
     await composeWhatWaits()
     var lostCount = 0
@@ -73,32 +93,13 @@ package struct MusicService: Sendable {
 
   private func compose(_ logged: LoggedEvent) async throws {
     let id = logged.event.repositoryID
-    let mapping = repositories.mapping(for: id).mapping
     var history = try await log.history(of: id)
-    let parameters = MusicMapper.parameters(for: logged.event, history: history, mapping: mapping)
-    let score =
-      parameters.isSilent || logged.event.isPast == true
-      ? nil : checked(Composer.piece(for: logged.event, parameters: parameters, history: &history), logged)
-    let composed = EventLog.Composed(
-      number: logged.number, event: logged.event, parameters: parameters, score: score)
+    let composed = composer.compose(logged, &history)
     try await log.save(composed, history: history)
     repositories.recordComposed(id, number: logged.number)
-    guard let score else { return }
+    guard let music = composed.music else { return }
     statistics.countPiece()
     logger.debug("\(logged.event.kind.rawValue) has become music", metadata: ["session": "\(id)"])
-    bus.publish(
-      GeneratedMusic(number: logged.number, event: logged.event, parameters: parameters, score: score),
-      on: .musicGenerated)
-  }
-
-  private func checked(_ score: Score, _ logged: LoggedEvent) -> Score? {
-    do {
-      return try score.checked()
-    } catch {
-      logger.error(
-        "the music of the delivery \(logged.event.deliveryID) is no score: \(error)",
-        metadata: ["session": "\(logged.event.repositoryID)"])
-      return nil
-    }
+    bus.publish(music, on: .musicGenerated)
   }
 }

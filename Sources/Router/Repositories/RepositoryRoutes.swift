@@ -13,14 +13,19 @@ struct RepositoryRoutes {
   let longAnswers: FairGate
   /// Whether there is a secret to believe GitHub by.
   let takesWebhooks: Bool
+  /// The answers of the other Routers to the same request; none where there are no others.
+  let others: @Sendable (Request, RouterRequestContext) async -> [[UInt8]]
 
   func add(to router: Hummingbird.Router<RouterRequestContext>) {
     let repositories = router.group("api/v1/repositories")
-    repositories.get { _, context in
+    repositories.get { request, context in
       let own = parts.repositories.all.filter { context.grant.matches($0.id) }
-      let list = RepositoryList(
+      var list = RepositoryList(
         repositories: try await views(of: own), webhooks: takesWebhooks,
         polling: polling(of: own, for: context.grant))
+      for answer in await others(request, context) {
+        if let other = try? JSON.decode(RepositoryList.self, from: answer) { list.add(other) }
+      }
       return Response.json(JSON.encode(list))
     }
     repositories.get(":id") { _, context in

@@ -1,5 +1,6 @@
 import Glibc
 import Logging
+import NATS
 import ServiceSupport
 
 /// Builds and runs everything between a delivery and its music.
@@ -11,25 +12,44 @@ struct RepositoryServices: Sendable {
   let mappings: MappingFiles
   let receiver: WebhookReceiver
   let poller: EventPoller
-  private let service: MusicService
+  let keeper: any EventKeeper
   private let logger: Logger
 
+  /// Where several Routers keep what happens together, and which of them polls.
+  struct Sharing {
+    var client: NATSClient
+    var replicas: Int
+    var pollsHere: @Sendable () async -> Bool
+  }
+
   /// Reads what is known from the disk.
+  ///
+  /// - Parameter sharing: nil where there is one Router.
   init(
-    state: StateStore, clock: CumulativeUptimeClock, mappingFolder: String?, stations: [GroupStation],
-    polling: EventPoller.Options, logger: Logger
+    state: StateStore, clock: CumulativeUptimeClock, sharing: Sharing?, mappingFolder: String?,
+    stations: [GroupStation], polling: EventPoller.Options, logger: Logger
   ) throws {
     self.logger = logger
     log = EventLog(store: state, clock: clock)
     mappings = MappingFiles(folder: mappingFolder, logger: logger)
     repositories = Repositories(try log.repositories(), mappings: mappings, stations: stations)
+    if let sharing {
+      keeper = SharedEvents(
+        client: sharing.client, replicas: sharing.replicas, log: log, repositories: repositories, bus: bus,
+        statistics: statistics, logger: logger)
+    } else {
+      keeper = MusicService(
+        log: log, repositories: repositories, bus: bus, statistics: statistics, logger: logger)
+    }
     receiver = WebhookReceiver(
-      log: log, name: { [repositories] in repositories.repository($0)?.name },
-      onAppended: { [repositories] in repositories.recordDelivery($0, evicted: $1) }, bus: bus,
-      statistics: statistics, logger: logger)
-    poller = EventPoller(polling, receiver: receiver, logger: logger)
-    service = MusicService(
-      log: log, repositories: repositories, bus: bus, statistics: statistics, logger: logger)
+      keeper: keeper, name: { [repositories] in repositories.repository($0)?.name }, statistics: statistics,
+      logger: logger)
+    poller = EventPoller(
+      polling, receiver: receiver, log: log,
+      isOn: { [keeper] in
+        guard let sharing else { return true }
+        return if await keeper.problem == nil { await sharing.pollsHere() } else { false }
+      }, logger: logger)
   }
 
   /// Makes music until it is cancelled.
@@ -41,7 +61,7 @@ struct RepositoryServices: Sendable {
       for (pieces, hear) in listening {
         tasks.addTask { for await music in pieces { await hear(music) } }
       }
-      tasks.addTask { await service.run() }
+      tasks.addTask { await keeper.run() }
       tasks.addTask { await sweep() }
       tasks.addTask { await poller.run() }
     }

@@ -1,7 +1,7 @@
 import WireProtocol
 
 /// A repository as lists have it.
-struct RepositoryView: Encodable, Sendable {
+struct RepositoryView: Codable, Sendable {
   var id: SessionID
   /// `owner/name`.
   var name: String
@@ -32,12 +32,24 @@ struct RepositoryView: Encodable, Sendable {
 }
 
 /// Those that the requester may hear.
-struct RepositoryList: Encodable, Sendable {
+struct RepositoryList: Codable, Sendable {
   var repositories: [RepositoryView]
   /// Whether the Router takes GitHub's deliveries.
   var webhooks: Bool
   /// What is polled, of what the requester may hear.
   var polling: [PolledSourceView]
+
+  /// Adds what another Router knows alone: who listens there, and when it has polled.
+  mutating func add(_ other: RepositoryList) {
+    let listeners = Dictionary(other.repositories.map { ($0.id, $0.listeners) }, uniquingKeysWith: { $1 })
+    for index in repositories.indices {
+      repositories[index].listeners += listeners[repositories[index].id] ?? 0
+    }
+    for index in polling.indices {
+      let view = other.polling.first { $0.source == polling[index].source }
+      if let view, view.isNewer(than: polling[index]) { polling[index] = view }
+    }
+  }
 }
 
 /// One repository with its day.

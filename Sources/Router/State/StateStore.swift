@@ -56,12 +56,14 @@ package final class StateStore: Sendable {
     }
   }
 
-  /// Empties it of sessions: where there are several Routers, what is kept of them is not on this disk.
-  package func removeSessions() throws {
+  /// Empties it of sessions and repositories: where there are several Routers, what is kept of them is at NATS, and this
+  /// disk has what was read of it since the start.
+  package func removeShared() throws {
     try database.write { database in
-      for table in ["waiting", "played", "session", "answer"] {
+      for table in ["waiting", "played", "session", "answer", "event", "repository", "delivery"] {
         try database.execute(sql: "DELETE FROM \(table)")
       }
+      try database.execute(sql: "DELETE FROM setting WHERE name LIKE 'polled %'")
     }
   }
 

@@ -29,12 +29,20 @@ final class EventPoller: Sendable {
 
   private let options: Options
   private let receiver: WebhookReceiver
+  private let log: EventLog
   private let logger: Logger
   private let schedule: Mutex<PollSchedule>
+  /// Whether it is this Router that asks.
+  private let isOn: @Sendable () async -> Bool
 
-  init(_ options: Options, receiver: WebhookReceiver, logger: Logger) {
+  init(
+    _ options: Options, receiver: WebhookReceiver, log: EventLog, isOn: @escaping @Sendable () async -> Bool,
+    logger: Logger
+  ) {
     self.options = options
+    self.isOn = isOn
     self.receiver = receiver
+    self.log = log
     self.logger = logger
     schedule = Mutex(PollSchedule(options.sources, hasToken: options.token != nil))
   }
@@ -61,6 +69,10 @@ final class EventPoller: Sendable {
       let (index, time) = schedule.withLock { ($0.next, $0.time(of: $0.next)) }
       try? await Task.sleep(for: .milliseconds((time - Self.now).clamped(to: 0...Self.longestWait)))
       guard !Task.isCancelled else { break }
+      guard await isOn() else {
+        try? await Task.sleep(for: .seconds(RouterLimits.pollTurnSeconds))
+        continue
+      }
       let source = options.sources[index]
       let outcome = await poll(source, client)
       guard !Task.isCancelled else { break }
@@ -87,7 +99,7 @@ final class EventPoller: Sendable {
 
   private func poll(_ source: GitHubSource, _ client: HTTPClient) async -> PollSchedule.Outcome {
     do {
-      let mark = try await receiver.log.pollMark(of: source.text)
+      let mark = try await log.pollMark(of: source.text)
       var (answer, body) = try await ask(source.paths[0], mark, client)
       for path in source.paths.dropFirst() where answer.status == 404 {
         (answer, body) = try await ask(path, mark, client)
@@ -98,7 +110,7 @@ final class EventPoller: Sendable {
       }
       try await take(body, of: source, isFirst: mark == nil)
       // Not before all of them are on disk: those of an answer that was not read to its end are asked for again.
-      try await receiver.log.keepPollMark(answer.etag ?? "", of: source.text)
+      try await receiver.keeper.keepPollMark(answer.etag ?? "", of: source.text)
       receiver.statistics.countPoll("200")
       return .answered(answer)
     } catch {
@@ -114,7 +126,7 @@ final class EventPoller: Sendable {
         // Whose IDs may be forgotten were taken before, or happened before anybody asked.
         && (isFirst || event.receivedMilliseconds > now - RouterLimits.polledMilliseconds)
     }
-    for var event in try await receiver.log.unknown(events) {
+    for var event in try await log.unknown(events) {
       if isFirst || event.receivedMilliseconds < now - RouterLimits.heardMilliseconds { event.isPast = true }
       let answer = try await receiver.take(event)
       receiver.statistics.countDelivery(event.kind.rawValue, answer.name)
@@ -204,7 +216,7 @@ private struct PollError: Error, CustomStringConvertible {
 }
 
 /// A source as pages show it.
-struct PolledSourceView: Encodable, Sendable {
+struct PolledSourceView: Codable, Sendable {
   let source: GitHubSource
   /// Since 1970.
   private let lastPoll: Int?
@@ -220,6 +232,22 @@ struct PolledSourceView: Encodable, Sendable {
     self.remaining = remaining
     problem = source.problem
   }
+
+  init(from decoder: any Decoder) throws {
+    let fields = try decoder.container(keyedBy: Key.self)
+    let name = try fields.decode(String.self, forKey: .name)
+    guard let source = GitHubSource(name) else {
+      throw DecodingError.dataCorruptedError(
+        forKey: .name, in: fields, debugDescription: "no source: \(name)")
+    }
+    self.source = source
+    lastPoll = try fields.decodeIfPresent(Int.self, forKey: .lastPoll)
+    nextPoll = try fields.decode(Int.self, forKey: .nextPoll)
+    remaining = try fields.decodeIfPresent(Int.self, forKey: .remaining)
+    problem = try fields.decodeIfPresent(String.self, forKey: .problem)
+  }
+
+  func isNewer(than other: PolledSourceView) -> Bool { lastPoll ?? 0 > other.lastPoll ?? 0 }
 
   private enum Key: String, CodingKey {
     case name, problem

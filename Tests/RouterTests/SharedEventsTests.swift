@@ -1,0 +1,201 @@
+import Foundation
+import GRDB
+import Logging
+import NATS
+import NATSTestSupport
+import RouterCore
+import ServiceSupport
+import Testing
+import WireProtocol
+
+/// One of several Routers, with what it has of repositories.
+private struct Member {
+  let log: EventLog
+  let store: StateStore
+  let bus = EventBus()
+  let repositories: Repositories
+  let statistics = RepositoryStatistics()
+  let events: SharedEvents
+  /// What is heard there.
+  let music: AsyncStream<GeneratedMusic>
+  private let folder: String
+  private let run: Task<Void, Never>
+
+  init(_ client: NATSClient) throws {
+    folder = FileManager.default.temporaryDirectory.path + "/antiphon-\(UUID().uuidString)"
+    store = try StateStore(directory: folder)
+    log = EventLog(store: store, clock: CumulativeUptimeClock(base: 0))
+    let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    repositories = Repositories([], mappings: MappingFiles(folder: nil, logger: logger))
+    events = SharedEvents(
+      client: client, replicas: 1, log: log, repositories: repositories, bus: bus, statistics: statistics,
+      logger: logger)
+    music = bus.subscribe("test", to: [.musicGenerated], capacity: 1_000)
+    run = Task { [events] in await events.run() }
+  }
+
+  func isReady() async -> Bool { await eventually { await events.problem == nil } }
+
+  /// What is on its disk, each event with its music.
+  func rows() async throws -> [String] {
+    try await store.read { database in
+      try Row.fetchAll(
+        database,
+        sql: """
+          SELECT repository_id, number, event, parameters, score, name, creator, history
+          FROM event JOIN repository USING (repository_id) ORDER BY repository_id, number
+          """
+      ).map { row in row.databaseValues.map(\.description).joined(separator: " ") }
+    }
+  }
+
+  func end() async throws {
+    run.cancel()
+    await run.value
+    try store.close()
+    try FileManager.default.removeItem(atPath: folder)
+  }
+}
+
+@Suite struct `Repositories of several Routers` {
+  private static let tester = {
+    var grant = Grant(sessions: [.all], scope: .control)
+    grant.client = ClientID(subject: "someone", address: nil)
+    return grant
+  }()
+
+  private func event(_ delivery: String, in repository: String = "1", kind: RepositoryEvent.Kind = .push)
+    throws
+    -> RepositoryEvent
+  {
+    RepositoryEvent(
+      deliveryID: delivery, kind: kind, repositoryID: try SessionID(repository),
+      repositoryName: "octocat/\(repository)", language: "Swift", sender: "octocat", title: "A push",
+      commits: 2,
+      branch: "main", receivedMilliseconds: 1_000)
+  }
+
+  /// Some Routers at one NATS server.
+  private func withMembers(
+    _ count: Int,
+    _ body: ([Member], (server: NATSServerProcess, join: () async throws -> Member)) async throws
+      -> Void
+  ) async throws {
+    try await withNATS { nats in
+      let server = try nats.server(jetStream: true)
+      var members: [Member] = []
+      for _ in 0..<count { members.append(try Member(try await nats.connect(server.url))) }
+      for member in members { #expect(await member.isReady()) }
+      try await body(members, (server, { try Member(try await nats.connect(server.url)) }))
+      for member in members { try await member.end() }
+    }
+  }
+
+  @Test(.timeLimit(.minutes(1)))
+  func `have each delivery once, with the same number and music at all of them`() async throws {
+    try await withMembers(3) { members, _ in
+      let deliveries = 40
+      // Each Router is told of each, as those that all poll are.
+      let answers = try await withThrowingTaskGroup(of: Bool.self) { tasks in
+        for number in 0..<deliveries {
+          for member in members {
+            let event = try event("d\(number)", in: "\(number % 3)")
+            tasks.addTask { try await member.events.append(event) != .duplicate }
+          }
+        }
+        return try await tasks.reduce(into: 0) { $0 += $1 ? 1 : 0 }
+      }
+      #expect(answers >= deliveries)
+      var all: [[String]] = []
+      for member in members {
+        #expect(try await eventually { try await member.rows().count == deliveries })
+        all.append(try await member.rows())
+        #expect(
+          member.repositories.all.map { [$0.lastNumber, $0.lastComposed] } == [
+            [14, 14], [13, 13], [13, 13],
+          ])
+        var heard: [String] = []
+        for await music in member.music {
+          heard.append("\(music.repositoryID) \(music.number)")
+          if heard.count == deliveries { break }
+        }
+        #expect(Set(heard).count == deliveries, "each is heard once at each Router")
+      }
+      #expect(all[0] == all[1] && all[1] == all[2])
+      let made = members.map(\.statistics.composedPieces).reduce(0, +)
+      #expect(made == deliveries, "each is made into music by one")
+    }
+  }
+
+  @Test(.timeLimit(.minutes(1)))
+  func `are read by a Router that comes later, which hears what comes then`() async throws {
+    try await withMembers(1) { members, nats in
+      let old = members[0]
+      for number in 0..<5 { _ = try await old.events.append(try event("d\(number)")) }
+      _ = try await old.events.append(try event("t"), testOf: Self.tester)
+      try await old.events.keepPollMark("etag", of: "octocat/1")
+      let late = try await nats.join()
+      #expect(await late.isReady())
+      #expect(try await late.rows() == old.rows())
+      #expect(try await late.log.pollMark(of: "octocat/1") == "", "it was polled, and not by this one")
+      #expect(try await old.log.pollMark(of: "octocat/1") == "etag")
+      #expect(try await late.events.append(try event("d3")) == .duplicate)
+      guard case .new(let next, _, nil) = try await late.events.append(try event("e")) else {
+        Issue.record("it is new")
+        return
+      }
+      #expect(next.number == 7)
+      var heard = late.music.makeAsyncIterator()
+      #expect(await heard.next()?.number == 7, "what was there before is over")
+      #expect(try await eventually { try await old.rows() == late.rows() })
+      try await late.end()
+    }
+  }
+
+  @Test(.timeLimit(.minutes(1)))
+  func `give way at all of them where one makes room, and may come again`() async throws {
+    try await withMembers(2) { members, nats in
+      let share = RouterLimits.testRepositoriesPerClient
+      for number in 0...share {
+        let answer = try await members[0].events.append(
+          try event("t\(number)", in: "r\(number)"), testOf: Self.tester)
+        guard case .new(_, _, let evicted) = answer else {
+          Issue.record("a test event is new")
+          return
+        }
+        #expect(evicted == (number == share ? try SessionID("r0") : nil))
+      }
+      for member in members {
+        #expect(try await eventually { try await member.rows().count == share })
+        #expect(member.repositories.repository(try SessionID("r0")) == nil)
+      }
+      // The other one's, since its first: GitHub's find room.
+      guard case .new(let again, _, _) = try await members[1].events.append(try event("a", in: "r0")) else {
+        Issue.record("it is new")
+        return
+      }
+      #expect(again.number == 1)
+      let late = try await nats.join()
+      #expect(await late.isReady())
+      #expect(try await late.rows() == members[1].rows())
+      try await late.end()
+    }
+  }
+
+  @Test(.timeLimit(.minutes(1)))
+  func `take nothing while JetStream is gone, and go on when it is back`() async throws {
+    try await withMembers(2) { members, nats in
+      _ = try await members[0].events.append(try event("a"))
+      nats.server.end()
+      await #expect(throws: (any Error).self) { try await members[0].events.append(try event("b")) }
+      try nats.server.start()
+      #expect(
+        await eventually { (try? await members[0].events.append(try event("b"))) != nil })
+      _ = try await members[1].events.append(try event("c"))
+      for member in members {
+        #expect(try await eventually { try await member.rows().count == 3 })
+      }
+      #expect(try await members[0].rows() == members[1].rows())
+    }
+  }
+}
