@@ -12,16 +12,7 @@ import Testing
   ) async throws {
     let server = try await LaggingServer()
     server.state.withLock { prepare(&$0) }
-    let beating = Task {
-      while !Task.isCancelled {
-        server.beat()
-        try await Task.sleep(for: .milliseconds(300))
-      }
-    }
-    defer {
-      beating.cancel()
-      server.end()
-    }
+    defer { server.end() }
     try await withNATS { nats in
       let bucket = try KeyValueBucket("x", client: try await nats.connect(server.url))
       let told = Told<KeyValueWatchEvent>()
