@@ -30,7 +30,7 @@ struct ModelRouter {
     case engine(EngineCommand.SessionAction)
   }
 
-  private enum Waiter {
+  enum Waiter {
     case own(Playback.Write?)
     case command(Playback.Write, RequesterID)
 
@@ -39,7 +39,7 @@ struct ModelRouter {
     }
   }
 
-  private struct Cargo {
+  struct Cargo {
     var transaction = ModelDisk.Transaction()
     var holdsSession = false
     var isOwn = false
@@ -53,48 +53,48 @@ struct ModelRouter {
     }
   }
 
-  private enum Pending {
+  enum Pending {
     case requesterID(RequesterID)
     case prepare(RequesterID?, tag: String?)
   }
 
-  private enum DeferredStep {
+  enum DeferredStep {
     case own(Playback.Step)
     case client(RequesterID)
   }
 
   let id: SessionID
   let fault: Fault
-  private(set) var playback: Playback
-  private(set) var countedMilliseconds = 0
-  private(set) var isConnected = false
-  private(set) var disk = ModelDisk()
+  var playback: Playback
+  var countedMilliseconds = 0
+  var isConnected = false
+  var disk = ModelDisk()
   /// What the engine has not read yet.
   var outbox: [(action: EngineCommand.SessionAction, requestID: String)] = []
-  private(set) var requests: [RequesterID: Request] = [:]
-  private(set) var violations: [Violation] = []
-  private(set) var retryTimerCount = 0
-  private(set) var acknowledgedAddresses: Set<String> = []
-  private(set) var removedAddresses: Set<String> = []
+  var requests: [RequesterID: Request] = [:]
+  var violations: [Violation] = []
+  var retryTimerCount = 0
+  var acknowledgedAddresses: Set<String> = []
+  var removedAddresses: Set<String> = []
   /// Addresses that a client has ended.
-  private(set) var dismissedAddresses: Set<String> = []
+  var dismissedAddresses: Set<String> = []
   /// Operators' plays that went on while a Router died. They have no name: to the next, which did not see them begin,
   /// one that the queue has left is not to be told from a new one.
-  private(set) var namelessAddresses: Set<String> = []
-  private(set) var everLooped = false
-  private var crashes = CrashTracker()
-  private var tags = PlayTags(prefix: "t0")
-  private var startCount = 0
-  private var requestCount = 0
-  private var pending: [String: Pending] = [:]
-  private var held: (play: StartingPlay, requesterID: RequesterID?)?
-  private var engineStartedAt: Int?
-  private var cargo = Cargo()
-  private var underway: Cargo?
-  private var isDiskBroken = false
-  private var deferred: [DeferredStep]?
+  var namelessAddresses: Set<String> = []
+  var everLooped = false
+  var crashes = CrashTracker()
+  var tags = PlayTags(prefix: "t0")
+  var startCount = 0
+  var requestCount = 0
+  var pending: [String: Pending] = [:]
+  var held: (play: StartingPlay, requesterID: RequesterID?)?
+  var engineStartedAt: Int?
+  var cargo = Cargo()
+  var underway: Cargo?
+  var isDiskBroken = false
+  var deferred: [DeferredStep]?
   /// Where each play was when it was heard last.
-  private var heardMilliseconds: [String: Int] = [:]
+  var heardMilliseconds: [String: Int] = [:]
 
   init(id: SessionID, fault: Fault) {
     self.id = id
@@ -109,7 +109,7 @@ struct ModelRouter {
 
   // MARK: Steps
 
-  private mutating func run(_ step: (inout Playback, inout Playback.Context) throws -> Void) rethrows {
+  mutating func run(_ step: (inout Playback, inout Playback.Context) throws -> Void) rethrows {
     var context = Playback.Context(
       positionMilliseconds: countedMilliseconds, nowMilliseconds: 0, isEngineConnected: isConnected,
       crashes: crashes, tags: tags)
@@ -118,7 +118,7 @@ struct ModelRouter {
     for action in playback.takeActions() { perform(action) }
   }
 
-  private mutating func perform(_ action: Playback.Action) {
+  mutating func perform(_ action: Playback.Action) {
     switch action {
     case .send(let command, let requesterID): send(command, for: requesterID)
     case .write(let write, let requesterID):
@@ -151,7 +151,7 @@ struct ModelRouter {
     }
   }
 
-  private mutating func answer(_ requesterID: RequesterID?, isRefusal: Bool = false) {
+  mutating func answer(_ requesterID: RequesterID?, isRefusal: Bool = false) {
     guard let requesterID, let request = requests[requesterID] else { return }
     if fault == .answersNobody, requesterID.number % 7 == 0 { return }
     requests[requesterID]!.answerCount += fault == .answersTwice && requesterID.number % 7 == 0 ? 2 : 1
@@ -175,7 +175,7 @@ struct ModelRouter {
     perform(requesterID)
   }
 
-  private mutating func perform(_ requesterID: RequesterID) {
+  mutating func perform(_ requesterID: RequesterID) {
     let command = requests[requesterID]!.command
     if !playback.isQueueLoaded { return load(.client(requesterID)) }
     note(command, requesterID)
@@ -207,7 +207,7 @@ struct ModelRouter {
   }
 
   /// What the command is going to do to the queue, for the invariants.
-  private mutating func note(_ command: Command, _ requesterID: RequesterID) {
+  mutating func note(_ command: Command, _ requesterID: RequesterID) {
     let queue = playback.plan.queue
     switch command {
     case .queue(.add(let tracks, _)):
@@ -225,152 +225,6 @@ struct ModelRouter {
         [queue.current?.track.url, playback.plan.starting?.entry?.track.url, playback.reported.url]
           .compactMap(\.self))
     default: break
-    }
-  }
-
-  // MARK: The engine
-
-  private mutating func send(_ command: EngineCommand.SessionAction, for requesterID: RequesterID?) {
-    guard isConnected else {
-      let report = ErrorReport(.engineUnavailable, "no engine", stage: .command)
-      return run { $0.notSent(command, for: requesterID, report, &$1) }
-    }
-    requestCount += 1
-    let requestID = "\(startCount)-\(requestCount)"
-    var sent = command
-    switch command {
-    case .prepare(let request): pending[requestID] = .prepare(requesterID, tag: request.tag)
-    case .play(var request):
-      if fault == .restartsAtZero { request.startMilliseconds = 0 }
-      checkPlace(of: request)
-      sent = .play(request)
-      if let requesterID { pending[requestID] = .requesterID(requesterID) }
-    default: if let requesterID { pending[requestID] = .requesterID(requesterID) }
-    }
-    if fault != .forgetsStop || command != .stop {
-      outbox.append((sent, requestID))
-    } else if let requesterID {
-      answer(requesterID)
-      pending[requestID] = nil
-    }
-    run { playback, _ in playback.sent(command, requestID: requestID) }
-  }
-
-  /// What was heard before resumes where it was.
-  private mutating func checkPlace(of request: PlayRequest) {
-    guard let tag = request.tag, let heard = heardMilliseconds[tag], heard != request.startMilliseconds else {
-      return
-    }
-    violations.append(.jumped(from: heard, to: request.startMilliseconds))
-  }
-
-  private mutating func noteHeard() {
-    guard let tag = playback.reported.tag, playback.state != .idle, !playback.isLost else { return }
-    heardMilliseconds[tag] =
-      playback.state == .streaming ? countedMilliseconds : playback.reported.positionMilliseconds ?? 0
-  }
-
-  mutating func receive(_ message: ModelEngine.Message) {
-    switch message {
-    case .event(let event) where fault == .dropsReplacedEnd && event.isReplaced: break
-    case .packets(let count): countedMilliseconds += count * WireLimits.packetDurationMilliseconds
-    case .event(let event): report(event)
-    }
-    noteHeard()
-  }
-
-  /// As `DataPlane.engineReported`.
-  private mutating func report(_ event: EngineEvent) {
-    var answered: Pending?
-    if case .extracting = event.body {
-    } else {
-      answered = event.requestID.flatMap { pending.removeValue(forKey: $0) }
-    }
-    checkOrder(event.body)
-    noteReplaced(by: event.body)
-    switch event.body {
-    case .playing(let anchor), .resumed(let anchor), .rebased(let anchor):
-      countedMilliseconds = anchor.positionMilliseconds
-    case .seeked(let position, _): countedMilliseconds = position
-    default: break
-    }
-    run { playback, _ in playback.apply(event) }
-    switch answered {
-    case .requesterID(let requesterID): answer(requesterID, isRefusal: event.isError)
-    case .prepare(let requesterID, let tag): answerPrepare(requesterID, tag: tag, isError: event.isError)
-    case nil: break
-    }
-    run { $0.follow(event, &$1) }
-    save()
-    if case .ready = event.body { run { playback, _ in playback.sendWantedVolume() } }
-  }
-
-  /// What plays is about to make room for a client's own play, or for an operator's.
-  private mutating func noteReplaced(by body: EngineEvent.Body?) {
-    let isOperators = if case .extracting(_, nil) = body { true } else { false }
-    guard isOperators || playback.plan.starting?.entry != nil || held?.play.entry != nil else { return }
-    if let current = playback.plan.queue.current { dismissedAddresses.insert(current.track.url) }
-  }
-
-  private mutating func answerPrepare(_ requesterID: RequesterID?, tag: String?, isError: Bool) {
-    answer(requesterID, isRefusal: isError)
-    if isError, isConnected { run { $0.prepareAnswered(tag: tag, isError: true, &$1) } }
-  }
-
-  /// Nothing follows an end, and nothing begins beside what plays.
-  private mutating func checkOrder(_ body: EngineEvent.Body) {
-    switch body {
-    case .extracting:
-      if playback.state != .idle, !playback.isLost { violations.append(.begunBesideAnother) }
-    case .ready, .playing, .paused, .resumed, .seeked, .ended:
-      if playback.state == .idle { violations.append(.followedEnd("\(body)")) }
-    default: break
-    }
-  }
-
-  mutating func connect(_ hello: Hello) {
-    isConnected = true
-    let isSame = engineStartedAt == hello.startedAtMilliseconds
-    engineStartedAt = hello.startedAtMilliseconds
-    // As `StateWriter.saveEngine`: written with what follows, or by itself.
-    cargo.transaction.engineStartedAt = engineStartedAt
-    defer { writeNext() }
-    let wasBusy = !playback.isAtRest
-    if let snapshot = hello.sessions.first {
-      countedMilliseconds = snapshot.positionMilliseconds ?? 0
-      run { $0.reconcile(with: snapshot, &$1) }
-      save()
-      run { $0.prepareNextIfNeeded(&$1) }
-    } else if wasBusy {
-      run { $0.engineDoesNotPlay(isSameEngine: isSame, &$1) }
-    }
-    noteHeard()
-  }
-
-  mutating func disconnect() {
-    isConnected = false
-    outbox = []
-    // A client's own that is on its way takes the place of what plays, even one that was overtaken by what is undone.
-    if requests.values.contains(where: \.isUnansweredPlay) {
-      dismissedAddresses.formUnion([playback.reported.url].compactMap(\.self))
-    }
-    noteReplaced(by: nil)
-    if let released = held {
-      held = nil
-      playback.isHeld = false
-      answer(released.requesterID, isRefusal: true)
-      if released.play.entry != nil { run { playback, _ in playback.deferHeld(released.play) } }
-    }
-    let wasAtRest = playback.isAtRest
-    run { $0.loseEngine($1) }
-    if !wasAtRest { save() }
-    let lost = pending.values
-    pending = [:]
-    for one in lost {
-      switch one {
-      case .requesterID(let requesterID): answer(requesterID, isRefusal: true)
-      case .prepare(let requesterID, let tag): answerPrepare(requesterID, tag: tag, isError: true)
-      }
     }
   }
 
@@ -399,127 +253,6 @@ struct ModelRouter {
     }
     if released.requesterID != nil { keepUndo() }
     run { playback, _ in playback.begin(released.play, for: released.requesterID) }
-  }
-
-  // MARK: The disk, as `StateWriter`
-
-  private mutating func keepUndo() {
-    if cargo.undo == nil { cargo.undo = Playback.Undo(playback) }
-  }
-
-  private mutating func collect() {
-    cargo.holdsSession = true
-    let changes = playback.plan.queue.takeChanges()
-    if !cargo.isAnew { cargo.transaction.changes += changes }
-  }
-
-  private mutating func save() {
-    collect()
-    cargo.isOwn = true
-    writeNext()
-  }
-
-  private mutating func writeNext(isRetry: Bool = false) {
-    guard underway == nil, !isDiskBroken || isRetry, !cargo.isEmpty else { return }
-    if cargo.isAnew {
-      cargo.transaction.isCleared = true
-      cargo.transaction.changes = playback.plan.queue.allRows
-    }
-    if cargo.holdsSession {
-      cargo.transaction.record = playback.record(countedMilliseconds: countedMilliseconds)
-    }
-    underway = cargo
-    cargo = Cargo()
-  }
-
-  mutating func checkpoint() {
-    if playback.state == .streaming { cargo.transaction.positionMilliseconds = countedMilliseconds }
-    writeNext(isRetry: true)
-  }
-
-  /// - Parameter clearance: of the plays and prepares that are written.
-  mutating func finishWrite(succeeds: Bool, clearance: Playback.Clearance) {
-    guard let carried = underway else { return }
-    underway = nil
-    isDiskBroken = !succeeds
-    if succeeds {
-      var transaction = carried.transaction
-      if fault == .losesRow, !transaction.isCleared {
-        transaction.changes = Array(transaction.changes.dropLast())
-      }
-      disk.write(transaction)
-      for waiter in carried.waiters { tell(waiter, clearance, nil) }
-    } else {
-      putBack(carried)
-    }
-    if !isDiskBroken { writeNext() }
-  }
-
-  private mutating func tell(_ waiter: Waiter, _ clearance: Playback.Clearance, _ failure: ErrorReport?) {
-    switch waiter {
-    case .own(let write):
-      if let write { run { $0.written(write, for: nil, clearance: clearance, &$1) } }
-    case .command(let write, let requesterID):
-      run { $0.written(write, for: requesterID, clearance: clearance, failure: failure, &$1) }
-    }
-  }
-
-  private mutating func putBack(_ carried: Cargo) {
-    let later = cargo
-    let undo = carried.undo ?? later.undo
-    cargo = Cargo()
-    cargo.waiters = later.waiters.filter(\.isOwn)
-    cargo.isOwn = later.isOwn || carried.isOwn
-    cargo.isAnew = later.isAnew || carried.isAnew
-    cargo.holdsSession = later.holdsSession || carried.holdsSession
-    cargo.transaction.changes =
-      (carried.isAnew ? [] : carried.transaction.changes) + later.transaction.changes
-    cargo.transaction.engineStartedAt =
-      later.transaction.engineStartedAt ?? carried.transaction.engineStartedAt
-    if let undo {
-      let isOwn = cargo.isOwn || !undo.since.isEmpty || cargo.isAnew
-      playback.undo(to: undo)
-      cargo.transaction.changes = []
-      cargo.holdsSession = isOwn
-      cargo.isAnew = isOwn && playback.isQueueLoaded
-      for happening in undo.since { run { $0.repeat(happening, &$1) } }
-      run { $0.resumeAfterUndo(&$1) }
-    }
-    let failure = ErrorReport(.storageFailed, "the disk is full", stage: .command)
-    for waiter in carried.waiters + later.waiters.filter({ !$0.isOwn }) { tell(waiter, .send, failure) }
-  }
-
-  // MARK: The queue on disk
-
-  private mutating func load(_ step: DeferredStep) {
-    if deferred != nil { return deferred!.append(step) }
-    deferred = [step]
-  }
-
-  mutating func finishRead() {
-    guard let steps = deferred else { return }
-    var queue = disk.queue(of: playback.record(countedMilliseconds: countedMilliseconds))
-    if fault == .doublesEntry, let entry = queue.waiting.first {
-      queue = TrackQueue(
-        current: queue.current, waiting: [entry] + queue.waiting, history: Array(queue.history),
-        lastPlayedNumber: queue.lastPlayedNumber, loop: queue.loop, bitrateKilobits: nil, lastID: queue.lastID
-      )
-    }
-    playback.load(queue)
-    deferred = nil
-    for step in steps {
-      switch step {
-      case .own(let step): if fault != .loadsNothing { run { $0.resume(step, &$1) } }
-      case .client(let requesterID): perform(requesterID)
-      }
-    }
-  }
-
-  mutating func unloadIfIdle() {
-    guard playback.isAtRest, !playback.isHeld, deferred == nil, playback.isQueueLoaded,
-      !cargo.holdsSession, cargo.undo == nil, underway == nil, !playback.plan.queue.hasChangedRows
-    else { return }
-    playback.unload()
   }
 
   /// The Router dies, and another begins with what is on disk.
@@ -557,15 +290,5 @@ struct ModelRouter {
         disk.record!.hasBegun ? disk.record!.positionMilliseconds : playing.startMilliseconds
     }
     self = next
-  }
-}
-
-extension EngineEvent {
-  fileprivate var isError: Bool {
-    if case .error = body { true } else { false }
-  }
-
-  fileprivate var isReplaced: Bool {
-    if case .ended(.replaced, _) = body { true } else { false }
   }
 }
