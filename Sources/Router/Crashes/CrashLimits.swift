@@ -25,9 +25,10 @@ package enum CrashLimits {
   /// After so many in a row that nobody explains, what has played well is suspected too.
   package static let unexplainedDeaths = 3
 
-  /// Among several engines, what played at so many deaths in a row is suspected. Of a hundred tracks that play on three
-  /// engines, one is at five by chance.
-  package static let commonDeaths = 5
+  /// Among several engines, what played at so many deaths in a row is suspected, where no more do. Of two hundred tracks that
+  /// play on three engines, one is at six by chance.
+  package static let commonDeaths = 6
+  package static let commonSuspects = 4
 
   /// Addresses that are suspected or refused; the oldest is forgotten. 4 MiB where each is as long as it may be.
   package static let maximumAddresses = 1_000
@@ -37,7 +38,7 @@ package enum CrashLimits {
 
   /// A trial: a second after the first packets, in which a file is decoded for minutes ahead; longer for what the
   /// engine died of after such a trial.
-  static func trialMilliseconds(passedTrials: Int) -> Int {
+  package static func trialMilliseconds(passedTrials: Int) -> Int {
     min(1_000 << (2 * min(passedTrials, 3)), goodRunMilliseconds)
   }
 }

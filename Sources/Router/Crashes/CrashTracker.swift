@@ -208,7 +208,7 @@ package struct CrashTracker: Sendable {
       return opened.sorted()
     }
     // Where one address alone plays, nothing tells its fault from the machine's, and nobody else is disturbed.
-    guard Set(plays(on: tags).map(\.address)).count > 1 else { return [] }
+    guard Set(plays.values.map(\.address)).count > 1 else { return [] }
     if let tags { return blameCommon(tags, isSoon: isSoon, now: now) }
     let late = lateAddresses(nil)
     for address in late {
@@ -221,7 +221,8 @@ package struct CrashTracker: Sendable {
   }
 
   /// What an engine played goes on at another at once, a shorter silence than any trial: only what played at each of
-  /// several deaths in a row is to blame.
+  /// several deaths in a row is to blame, and what played elsewhere at one of them is not. Where many did, the next deaths tell
+  /// them apart.
   private mutating func blameCommon(_ tags: Set<String>, isSoon: Bool, now: Int) -> [String] {
     let played = Set(plays(on: tags).lazy.filter { $0.hasEverBegun && $0.phase != .away }.map(\.address))
     commonAddresses.formIntersection(played)
@@ -230,7 +231,9 @@ package struct CrashTracker: Sendable {
       commonAddresses = played
       commonDeaths = 1
     }
-    guard commonDeaths >= CrashLimits.commonDeaths else { return [] }
+    guard commonDeaths >= CrashLimits.commonDeaths,
+      commonAddresses.count <= CrashLimits.commonSuspects || commonDeaths >= 2 * CrashLimits.commonDeaths
+    else { return [] }
     let blamed = commonAddresses.sorted()
     for address in blamed {
       suspect(address, atLeast: EngineCrashSuspicion.death, now: now)
