@@ -29,7 +29,8 @@ class NATSServer:
         self.host = "127.0.0.1"
         self.port, self._route_port = free_port(), free_port()
         self._name = name
-        self._options = ["-js", "-sd", str(folder / f"{name}-jetstream")] if jetstream else []
+        self._store = folder / f"{name}-jetstream"
+        self._options = ["-js", "-sd", str(self._store)] if jetstream else []
         self.log = folder / f"{name}.log"
         self._process: subprocess.Popen | None = None
 
@@ -68,6 +69,10 @@ class NATSServer:
                     return
             time.sleep(0.02)
         raise AssertionError(f"nats-server does not listen:\n{self.log.read_text()}")
+
+    def lose(self) -> None:
+        """Takes away what JetStream has, while it is stopped."""
+        shutil.rmtree(self._store)
 
     def kill(self) -> None:
         if self._process:

@@ -356,3 +356,28 @@ async def test_a_ticket_of_one_router_is_taken_at_the_other(tmp_path, media):
         refused = await request("POST", path, {"url": CLIP.url}, headers=authorization)
         assert (refused.status, refused.code) == (403, "forbidden"), refused
         assert sum(metric(router, "antiphon_router_homes") for router in cluster.routers) == 1
+
+
+async def test_what_plays_goes_on_where_jetstream_has_lost_everything(cluster):
+    """The home is claimed anew, and the engine takes it for a later one."""
+    home, other = cluster.routers
+    async with listen(home.url, SESSION) as listener:
+        await listener.play(CLIP.url)
+        await listener.wait_packets(25)
+    cluster.nats.kill()
+    cluster.nats.lose()
+    cluster.nats.start()
+    since = time.monotonic()
+    for router in cluster.routers:
+        wait_metric(router, "antiphon_router_engines_connected", 2)
+    # What the home writes of it next finds nothing there: it is not its session any more.
+    deadline = since + PATIENCE_SECONDS
+    path = f"/api/v1/sessions/{SESSION}/volume"
+    while (answer := await request("POST", f"{home.url}{path}", {"level": 0.5})).status != 200:
+        assert time.monotonic() < deadline, answer
+        await asyncio.sleep(0.2)
+    await hears_again(other, SESSION, since)
+    await assert_once(cluster, [SESSION])
+    async with listen(other.url, SESSION) as listener:
+        await listener.command("pause")
+        await listener.wait_event("paused")

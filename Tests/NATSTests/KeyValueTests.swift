@@ -77,6 +77,17 @@ import Testing
     }
   }
 
+  @Test func `revisions begin where they are told to, once`() async throws {
+    try await withNATS { nats in
+      let (bucket, _) = try await bucket(nats)
+      try await bucket.beginRevisions(at: 1_700_000_000_000)
+      #expect(try await bucket.put("a", bytes("1")) == 1_700_000_000_000)
+      try await bucket.beginRevisions(at: 1_800_000_000_000)
+      #expect(try await bucket.get("a")?.value == bytes("1"))
+      #expect(try await bucket.update("a", bytes("2"), revision: 1_700_000_000_000) == 1_700_000_000_001)
+    }
+  }
+
   @Test func `keys and entries are those that have a value`() async throws {
     try await withNATS { nats in
       let (bucket, _) = try await bucket(nats)

@@ -122,7 +122,8 @@ enum JetStreamQuestions {
   }
 
   struct Purge: Encodable {
-    var filter: String
+    /// nil for all.
+    var filter: String?
     /// The first that stays.
     var seq: UInt64?
   }

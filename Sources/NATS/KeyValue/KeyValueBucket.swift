@@ -51,8 +51,9 @@ public struct KeyValueBucket: Sendable {
   /// For an answer.
   public var timeout: TimeAmount
 
-  private var stream: String { "KV_\(name)" }
+  var stream: String { "KV_\(name)" }
   private var prefix: String { "$KV.\(name)." }
+  static let operation = "KV-Operation"
 
   /// - Parameter name: letters, digits, `-` and `_`.
   public init(_ name: String, client: NATSClient, timeout: TimeAmount = .seconds(5)) throws(KeyValueError) {
@@ -203,88 +204,12 @@ public struct KeyValueBucket: Sendable {
     }
   }
 
-  // MARK: Writing
-
-  /// Writes, whatever was there.
-  ///
-  /// - Returns: the new revision.
-  @discardableResult
-  public func put(_ key: String, _ value: ByteBuffer) async throws(KeyValueError) -> UInt64 {
-    try await write(key, value, headers: [:])
-  }
-
-  /// Writes where the key has nothing; otherwise `wrongRevision`.
-  @discardableResult
-  public func create(_ key: String, _ value: ByteBuffer) async throws(KeyValueError) -> UInt64 {
-    do throws(KeyValueError) {
-      return try await update(key, value, revision: 0)
-    } catch {
-      // The mark of a deletion is a write too.
-      guard error == .wrongRevision, let last = try await last(key, from: .leader), last.value == nil else {
-        throw error
-      }
-      return try await update(key, value, revision: last.revision)
-    }
-  }
-
-  /// Writes where the key still has the revision; otherwise `wrongRevision`.
-  ///
-  /// - Parameter revision: 0 for a key that was never written.
-  @discardableResult
-  public func update(
-    _ key: String, _ value: ByteBuffer, revision: UInt64
-  ) async throws(KeyValueError) -> UInt64 {
-    try await write(key, value, headers: [Self.expectedRevision: "\(revision)"])
-  }
-
-  /// Deletes; a key without a value may be deleted.
-  ///
-  /// - Parameter revision: deletes only where the key still has it.
-  /// - Returns: the revision of the mark that is left.
-  @discardableResult
-  public func delete(_ key: String, revision: UInt64? = nil) async throws(KeyValueError) -> UInt64 {
-    var headers: NATSHeaders = [Self.operation: "DEL"]
-    if let revision { headers[Self.expectedRevision] = "\(revision)" }
-    return try await write(key, ByteBuffer(), headers: headers)
-  }
-
-  /// Takes one value away without leaving a mark, which no watch tells. The bucket must allow it.
-  public func erase(revision: UInt64) async throws(KeyValueError) {
-    let question = try JetStreamQuestions.encode(JetStreamQuestions.Erasure(seq: revision))
-    let answer = try await ask("$JS.API.STREAM.MSG.DELETE.\(stream)", question)
-    _ = try JetStreamAnswers.decode(JetStreamAnswers.Nothing.self, answer)
-  }
-
-  /// Takes values and marks of deletions away without leaving marks, which no watch tells.
-  ///
-  /// - Parameters:
-  ///   - filter: as of `keys`.
-  ///   - revision: what was written later stays.
-  public func purge(_ filter: String, through revision: UInt64? = nil) async throws(KeyValueError) {
-    let question = try JetStreamQuestions.encode(
-      JetStreamQuestions.Purge(
-        filter: subject(filter, allowsWildcards: true), seq: revision.map { $0 + 1 }))
-    let answer = try await ask("$JS.API.STREAM.PURGE.\(stream)", question)
-    _ = try JetStreamAnswers.decode(JetStreamAnswers.Nothing.self, answer)
-  }
-
-  private static let expectedRevision = "Nats-Expected-Last-Subject-Sequence"
-  private static let operation = "KV-Operation"
-
   /// Whether a message with these headers says that its key was deleted.
   static func isDeletion(_ headers: NATSHeaders) -> Bool {
-    headers[operation] == "DEL" || headers[operation] == "PURGE"
+    headers[Self.operation] == "DEL" || headers[Self.operation] == "PURGE"
   }
 
-  @discardableResult
-  private func write(
-    _ key: String, _ value: ByteBuffer, headers: NATSHeaders
-  ) async throws(KeyValueError) -> UInt64 {
-    let answer = try await ask(subject(key), value, headers: headers)
-    return try JetStreamAnswers.decode(JetStreamAnswers.Written.self, answer).seq
-  }
-
-  private func ask(
+  func ask(
     _ subject: String, _ question: ByteBuffer, headers: NATSHeaders = [:]
   ) async throws(KeyValueError) -> NATSMessage {
     do throws(NATSError) {
@@ -292,7 +217,7 @@ public struct KeyValueBucket: Sendable {
     } catch { throw KeyValueError(error) }
   }
 
-  private func subject(_ key: String, allowsWildcards: Bool = false) throws(KeyValueError) -> String {
+  func subject(_ key: String, allowsWildcards: Bool = false) throws(KeyValueError) -> String {
     let isKey = key.utf8.allSatisfy { byte in
       Self.isLetterDigitOrDash(byte) || "/=.".utf8.contains(byte)
         || allowsWildcards && "*>".utf8.contains(byte)

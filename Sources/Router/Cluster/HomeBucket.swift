@@ -29,13 +29,15 @@ package struct HomeBucket: Sendable {
     }
   }
 
-  /// Makes the bucket where it is not there.
+  /// Makes the bucket where it is not there. Its revisions begin with the time: the epochs of one that is lost and made anew
+  /// are above all of before, which engines remember.
   ///
   /// - Parameter replicas: as `KeyValueBucket.Settings.replicas`.
   package func open(replicas: Int) async throws(KeyValueError) {
     var settings = KeyValueBucket.Settings()
     settings.replicas = replicas
     try await bucket.createUnlessThere(settings)
+    try await bucket.beginRevisions(at: UInt64(Grant.nowMilliseconds))
   }
 
   /// - Parameter onEvent: told on the loop: the session, its home and the revision; nil once all that was there is told.

@@ -21,7 +21,8 @@ struct HomeMiddleware: RouterMiddleware {
     guard let id = try await session(of: &request, context) else {
       return try await next(request, context)
     }
-    let claimant = context.isRelayed ? nil : claimant(request, id, context)
+    // Also where another Router takes this one for the home of a session that has none.
+    let claimant = claimant(request, id, context)
     var destination = try await destination { homes in homes.destination(of: id, claimant: claimant) }
     // All of it: an answer that comes before the body's end would leave the body with two readers.
     if case .router = destination {
