@@ -85,7 +85,8 @@ package struct RouterApplication: Service {
       return LoopHandle(plane.budgets, on: plane.eventLoop)
     }
     let forwarding = cluster.map {
-      SessionForwarding(homes: $0.homes, relay: $0.relay, access: access, logger: logger)
+      SessionForwarding(
+        homes: $0.homes, relay: $0.relay, access: access, requestGuard: requestGuard, logger: logger)
     }
     let forwardingClient = cluster.map { ForwardingClient(homes: $0.homes) }
     let connections = ConnectionCounter(

@@ -3,6 +3,9 @@ extension RouterLimits {
   /// Routers that are known at a time.
   package static let maximumRouters = 64
 
+  /// How long an address is known as a Router's after the last forwarded connection from it.
+  package static let provenRouterSeconds: Int64 = 600
+
   /// A session's claim without a session is given up after this long: a ticket that was given for it may be used later.
   package static let unusedHomeSeconds = ticketSeconds + 5
   /// And so many claims without a session there may be, in all and of one client: what is asked for and never made.

@@ -20,7 +20,9 @@ final class ClusterRouters {
     }
   }
   /// Where their connections come from, as far as they are reached at the same addresses.
-  private(set) var addresses: Set<ClientID> = []
+  private var addresses: Set<ClientID> = []
+  /// When a Router's secret last came from elsewhere: they are reached by names, or come from other addresses.
+  private var proven: [ClientID: NIODeadline] = [:]
   /// Told each Router that has come, and each that is gone or stops.
   var onJoined: (String) -> Void = { _ in }
   var onLeft: (String) -> Void = { _ in }
@@ -67,6 +69,25 @@ final class ClusterRouters {
     for subscription in subscriptions { subscription.cancel() }
     subscriptions = []
     watches.stop()
+  }
+
+  /// Whether other Routers come from there.
+  func comeFrom(_ address: ClientID) -> Bool {
+    if addresses.contains(address) { return true }
+    guard let proven = proven[address] else { return false }
+    return NIODeadline.now() - proven < .seconds(RouterLimits.provenRouterSeconds)
+  }
+
+  /// What came from there had this Router's secret.
+  func proved(_ address: ClientID) {
+    guard !addresses.contains(address) else { return }
+    let now = NIODeadline.now()
+    if proven[address] == nil, proven.count >= RouterLimits.maximumRouters,
+      let oldest = proven.min(by: { $0.value < $1.value })?.key
+    {
+      proven[oldest] = nil
+    }
+    proven[address] = now
   }
 
   /// A connection to that Router has failed.

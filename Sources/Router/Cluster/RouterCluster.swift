@@ -28,7 +28,7 @@ struct RouterCluster: Sendable {
         plane.homes?.verify(id)
         plane.lose(id)
       }
-      plane.connectionSlots.isRouter = { [unowned routers] in routers.addresses.contains($0) }
+      plane.connectionSlots.isRouter = { [unowned routers] in routers.comeFrom($0) }
       plane.onDrain = { [unowned homes] in homes.drain() }
       return (LoopHandle(engines, on: plane.eventLoop), LoopHandle(homes, on: plane.eventLoop))
     }

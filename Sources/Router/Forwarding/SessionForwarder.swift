@@ -69,15 +69,16 @@ final class SessionForwarder: ConnectionForwarder, ChannelDuplexHandler, Removab
   }
 
   private func begin(_ context: ChannelHandlerContext, _ part: HTTPServerRequestPart) {
-    guard case .head(let head) = part, let request = ForwardedRequest(head) else {
-      return pass(context, [part])
-    }
-    isRelayed = forwarding.relay.client(of: head.headers) != nil
+    guard case .head(let head) = part else { return pass(context, [part]) }
+    let address = context.channel.remoteAddress?.ipAddress
+    let client = forwarding.relay.client(of: head.headers)
+    isRelayed = client != nil
+    if isRelayed { homes.routers.proved(ClientID(subject: nil, address: address)) }
+    guard let request = ForwardedRequest(head) else { return pass(context, [part]) }
     parts = [part]
     state = .holding(request)
-    let claimant =
-      request.makesSession && !isRelayed
-      ? forwarding.listener(head, to: request.session, from: context.channel.remoteAddress?.ipAddress) : nil
+    // Also where another Router takes this one for the home of a session that has none.
+    let claimant = request.makesSession ? forwarding.claimant(request, head, from: client ?? address) : nil
     find(homes.destination(of: request.session, claimant: claimant), claimant)
   }
 

@@ -10,6 +10,7 @@ struct SessionForwarding: Sendable {
   let homes: LoopHandle<Homes>
   let relay: Relay
   let access: AccessControl
+  let requestGuard: RequestGuard
   let logger: Logger
 
   /// Called on the loop, for each connection.
@@ -17,13 +18,16 @@ struct SessionForwarding: Sendable {
     { SessionForwarder(self) }
   }
 
-  /// The client that asks, where it may listen to a session, so that this Router may become its home.
-  func listener(_ head: HTTPRequestHead, to session: SessionID, from address: String?) -> ClientID? {
+  /// The client that asks, where this Router may become the session's home for it: a foreign page's may not, nor who may
+  /// not listen.
+  func claimant(_ request: ForwardedRequest, _ head: HTTPRequestHead, from address: String?) -> ClientID? {
+    let subject = RequestGuard.Subject(webSocket: head)
+    if request.isWebSocket, (try? requestGuard.check(subject)) == nil { return nil }
     let credentials = AccessControl.Credentials(
       authorization: head.headers.first(name: "Authorization"),
       ticket: URI(head.uri).queryParameters.get("ticket"), address: address)
     guard let grant = try? access.grant(for: credentials, takingTicket: false),
-      (try? grant.require(.listen, session)) != nil
+      (try? grant.require(.listen, request.session)) != nil
     else { return nil }
     return grant.client
   }

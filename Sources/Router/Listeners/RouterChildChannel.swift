@@ -159,11 +159,7 @@ struct RouterChildChannel: ServerChildChannel, HTTPChannelHandler {
       throw RequestError(.notFound, "WebSockets are at /ws")
     }
     do {
-      try requestGuard.check(
-        RequestGuard.Subject(
-          host: head.headers.first(name: "Host"), origin: head.headers.first(name: "Origin"),
-          fetchSite: head.headers.first(name: "Sec-Fetch-Site"),
-          referer: head.headers.first(name: "Referer"), effect: .change))
+      try requestGuard.check(RequestGuard.Subject(webSocket: head))
     } catch {
       throw RequestError(error)
     }

@@ -77,7 +77,7 @@ package actor SharedEvents: EventKeeper {
     settings.discardsOldest = true
     settings.allowsErasing = true
     while !Task.isCancelled {
-      try? await bucket.client.waitUntilConnected(timeout: .seconds(RouterLimits.sharedEventSeconds))
+      try? await bucket.client.waitUntilConnected(timeout: .milliseconds(RouterLimits.homeRetryMilliseconds))
       do throws(KeyValueError) { return try await bucket.createUnlessThere(settings) } catch {
         problem = "the events of repositories cannot be kept at NATS: \(error)"
         try? await Task.sleep(for: .milliseconds(RouterLimits.homeRetryMilliseconds))
