@@ -68,7 +68,8 @@ package actor SharedEvents: EventKeeper {
     watch.cancel()
   }
 
-  /// Makes the bucket where it is not there, until that has worked.
+  /// Makes the bucket where it is not there, until that has worked. Revisions of one that is lost and made anew are above
+  /// what was applied before.
   private func open() async {
     var settings = KeyValueBucket.Settings()
     settings.replicas = replicas
@@ -78,7 +79,10 @@ package actor SharedEvents: EventKeeper {
     settings.allowsErasing = true
     while !Task.isCancelled {
       try? await bucket.client.waitUntilConnected(timeout: .milliseconds(RouterLimits.homeRetryMilliseconds))
-      do throws(KeyValueError) { return try await bucket.createUnlessThere(settings) } catch {
+      do throws(KeyValueError) {
+        try await bucket.createUnlessThere(settings)
+        return try await bucket.beginRevisions(at: UInt64(Grant.nowMilliseconds))
+      } catch {
         problem = "the events of repositories cannot be kept at NATS: \(error)"
         try? await Task.sleep(for: .milliseconds(RouterLimits.homeRetryMilliseconds))
       }
