@@ -102,8 +102,14 @@ extension RouterLimits {
   package static let sharedEventSeconds: Int64 = 8
   package static let sharedEventAnswerSeconds: Int64 = 3
 
+  /// How old an event may be to be heard by who reads it there.
+  package static let sharedEventHeardMilliseconds = 600_000
+
   /// Before a write is tried again that came behind another Router's.
-  package static let sharedEventRetryMilliseconds: Int64 = 10
+  package static let sharedEventRetryMilliseconds: Int64 = 20
+
+  /// How often it is written there that a source was polled.
+  package static let pollMarkSeconds: Int64 = 6 * 3_600
 
   /// How often what is too old is taken off the disk.
   package static let eventSweepSeconds: Int64 = 3_600

@@ -64,8 +64,12 @@ import WireProtocol
       #expect(unused.isUnused(id, now: now + .seconds(1)) == now)
     }
     #expect(!unused.hasRoom(for: greedy) && unused.hasRoom(for: other))
-    unused.remove(ids[0])
+    unused.isUsed(ids[0])
     #expect(unused.hasRoom(for: greedy) && unused.count == ids.count - 1)
+    // Used for a moment: it is that client's again.
+    _ = unused.isUnused(ids[0], now: now)
+    #expect(!unused.hasRoom(for: greedy))
+    unused.remove(ids[0])
     // Claimed by another since: each is counted for one.
     unused.claimed(ids[1], by: other)
     _ = unused.isUnused(ids[1], now: now)

@@ -21,7 +21,8 @@ private struct Member {
   private let folder: String
   private let run: Task<Void, Never>
 
-  init(_ client: NATSClient) throws {
+  /// - Parameter patience: how long what it is told may take to be kept.
+  init(_ client: NATSClient, patience: Duration = .seconds(30)) throws {
     folder = FileManager.default.temporaryDirectory.path + "/antiphon-\(UUID().uuidString)"
     store = try StateStore(directory: folder)
     log = EventLog(store: store, clock: CumulativeUptimeClock(base: 0))
@@ -29,7 +30,7 @@ private struct Member {
     repositories = Repositories([], mappings: MappingFiles(folder: nil, logger: logger))
     events = SharedEvents(
       client: client, replicas: 1, log: log, repositories: repositories, bus: bus, statistics: statistics,
-      logger: logger)
+      logger: logger, patience: patience)
     music = bus.subscribe("test", to: [.musicGenerated], capacity: 1_000)
     run = Task { [events] in await events.run() }
   }
@@ -75,18 +76,30 @@ private struct Member {
       branch: "main", receivedMilliseconds: 1_000)
   }
 
+  private struct Stand {
+    let nats: NATSFixture
+    let server: NATSServerProcess
+
+    func join() async throws -> Member { try Member(try await nats.connect(server.url)) }
+
+    func bucket() async throws -> KeyValueBucket {
+      try KeyValueBucket("antiphon-repositories", client: try await nats.connect(server.url))
+    }
+  }
+
   /// Some Routers at one NATS server.
   private func withMembers(
-    _ count: Int,
-    _ body: ([Member], (server: NATSServerProcess, join: () async throws -> Member)) async throws
-      -> Void
+    _ count: Int, patience: Duration = .seconds(30),
+    _ body: ([Member], Stand) async throws -> Void
   ) async throws {
     try await withNATS { nats in
       let server = try nats.server(jetStream: true)
       var members: [Member] = []
-      for _ in 0..<count { members.append(try Member(try await nats.connect(server.url))) }
+      for _ in 0..<count {
+        members.append(try Member(try await nats.connect(server.url), patience: patience))
+      }
       for member in members { #expect(await member.isReady()) }
-      try await body(members, (server, { try Member(try await nats.connect(server.url)) }))
+      try await body(members, Stand(nats: nats, server: server))
       for member in members { try await member.end() }
     }
   }
@@ -165,9 +178,10 @@ private struct Member {
         }
         #expect(evicted == (number == share ? try SessionID("r0") : nil))
       }
+      let evicted = try SessionID("r0")
       for member in members {
         #expect(try await eventually { try await member.rows().count == share })
-        #expect(member.repositories.repository(try SessionID("r0")) == nil)
+        #expect(await eventually { member.repositories.repository(evicted) == nil })
       }
       // The other one's, since its first: GitHub's find room.
       guard case .new(let again, _, _) = try await members[1].events.append(try event("a", in: "r0")) else {
@@ -184,18 +198,36 @@ private struct Member {
 
   @Test(.timeLimit(.minutes(1)))
   func `take nothing while JetStream is gone, and go on when it is back`() async throws {
-    try await withMembers(2) { members, nats in
+    try await withMembers(2, patience: .seconds(1)) { members, nats in
       _ = try await members[0].events.append(try event("a"))
       nats.server.end()
       await #expect(throws: (any Error).self) { try await members[0].events.append(try event("b")) }
       try nats.server.start()
-      #expect(
-        await eventually { (try? await members[0].events.append(try event("b"))) != nil })
-      _ = try await members[1].events.append(try event("c"))
-      for member in members {
-        #expect(try await eventually { try await member.rows().count == 3 })
-      }
-      #expect(try await members[0].rows() == members[1].rows())
+      try await expect(["b", "c"], of: members, count: 3)
     }
+  }
+
+  @Test(.timeLimit(.minutes(1)))
+  func `go on where JetStream has lost them, with what each Router has`() async throws {
+    try await withMembers(2) { members, nats in
+      try await expect(["a", "b"], of: members, count: 2)
+      try await nats.bucket().destroy()
+      try await expect(["c", "d"], of: members, count: 4)
+      // One that comes then has what is there now, under the same numbers.
+      let late = try await nats.join()
+      #expect(await late.isReady())
+      #expect(late.repositories.all.map(\.lastNumber) == [4])
+      try await late.end()
+    }
+  }
+
+  /// Each Router in turn is told of a delivery, until it has kept it; then all of them have the same.
+  private func expect(_ deliveries: [String], of members: [Member], count: Int) async throws {
+    for (index, delivery) in deliveries.enumerated() {
+      let event = try event(delivery)
+      #expect(await eventually { (try? await members[index % 2].events.append(event)) != nil })
+    }
+    for member in members { #expect(try await eventually { try await member.rows().count == count }) }
+    #expect(try await members[0].rows() == members[1].rows())
   }
 }

@@ -205,11 +205,13 @@ final class KeyValueWatcher {
   private func identify() {
     guard let id = consumer?.id else { return }
     consumer?.isAsking = true
+    let known = streamSequence
     ask("STREAM.INFO", ByteBuffer(), JetStreamAnswers.Stream.self, id) { [weak self] answer in
       guard let self else { return }
       consumer?.isAsking = false
       guard case .success(let stream) = answer else { return }
-      let isOther = created.map { $0 != stream.created } ?? (stream.state.lastSeq < streamSequence)
+      // Or it has lost its end, with the machine's power or for an older copy.
+      let isOther = created.map { $0 != stream.created } == true || stream.state.lastSeq < known
       created = stream.created
       consumer?.isIdentified = true
       guard isOther else { return }

@@ -77,10 +77,10 @@ extension DataPlane {
   /// - Parameter eventsProblem: why repositories' events cannot be kept.
   fileprivate func readiness(eventsProblem: String? = nil) -> ReadinessReport {
     var reasons = isDraining ? [ClosingMessage.reason] : []
-    if let problem = homes?.problem { reasons.append(problem) }
+    reasons += [homes?.problem, eventsProblem].compactMap(\.self)
     let engines = fleet.status
     if !engines.connected { reasons.append(engines.message ?? "no engine is connected") }
-    return ReadinessReport(reasons: reasons, warnings: [state.problem, eventsProblem].compactMap(\.self))
+    return ReadinessReport(reasons: reasons, warnings: [state.problem].compactMap(\.self))
   }
 }
 

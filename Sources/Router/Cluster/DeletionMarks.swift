@@ -19,7 +19,7 @@ package struct DeletionMarks {
   package static let lifetime = TimeAmount.minutes(10)
   package static let absence = TimeAmount.minutes(5)
   /// Marks that are taken away at a time.
-  package static let batchCount = 64
+  package static let batchCount = 200
 
   private var marks: Deque<(mark: Mark, since: NIODeadline)> = []
 

@@ -44,6 +44,9 @@ package struct HomeDirectory: Sendable {
 
   package func home(of id: SessionID) -> Home? { homes[id] }
 
+  /// All is told from the beginning.
+  package mutating func watchBegins() { watchedRevision = 0 }
+
   /// Homes that a watch from the beginning has not told, though it has come past them.
   package func untold(_ told: Set<SessionID>) -> [SessionID: Home] {
     homes.filter { !told.contains($0.key) && $0.value.epoch <= watchedRevision }

@@ -152,7 +152,7 @@ extension Homes {
     let now = NIODeadline.now()
     for id in directory.ownSessions where !underway.contains(id) {
       guard arrivals[id] == nil, plane.store.sessions[id] == nil else {
-        unused.remove(id)
+        unused.isUsed(id)
         continue
       }
       if now - unused.isUnused(id, now: now) >= .seconds(RouterLimits.unusedHomeSeconds) { release(id) }

@@ -200,6 +200,7 @@ final class Homes: SessionHomes {
   private func startWatching() {
     guard watch == nil else { return }
     told = []
+    directory.watchBegins()
     let context = NIOLoopBound(self, eventLoop: eventLoop)
     do {
       watch = try bucket.watch { context.value.watched($0) }
@@ -227,7 +228,8 @@ final class Homes: SessionHomes {
 
   /// Takes old marks away. One Router does it for all.
   private func purgeMarks() {
-    guard !isPurging else { return }
+    // Without knowing which Router does it they are kept.
+    guard !isPurging, isKnown, client.isConnected else { return }
     let due = marks.due(now: .now())
     guard isFirst, !due.isEmpty else { return }
     isPurging = true

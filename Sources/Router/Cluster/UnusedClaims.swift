@@ -32,11 +32,16 @@ package struct UnusedClaims {
     return now
   }
 
-  /// It is used, or not this Router's.
-  package mutating func remove(_ id: SessionID) {
-    let client = clients.removeValue(forKey: id)
-    guard since.removeValue(forKey: id) != nil, let client else { return }
+  /// It is used; it is that client's where it no longer is.
+  package mutating func isUsed(_ id: SessionID) {
+    guard since.removeValue(forKey: id) != nil, let client = clients[id] else { return }
     let others = (counts[client] ?? 1) - 1
     counts[client] = others > 0 ? others : nil
+  }
+
+  /// It is not this Router's.
+  package mutating func remove(_ id: SessionID) {
+    isUsed(id)
+    clients[id] = nil
   }
 }

@@ -14,6 +14,6 @@ protocol EventKeeper: Sendable {
   /// Runs until it is cancelled.
   func run() async
 
-  /// Why nothing can be kept now, in words for the operator.
+  /// Why nothing can be kept, or told of what is kept, in words for the operator.
   var problem: String? { get async }
 }

@@ -6,7 +6,7 @@ import WireProtocol
 struct WebhookReceiver: Sendable {
   /// What a good delivery is answered.
   enum Answer: Sendable, Equatable {
-    /// It is on disk, and music will be made of it.
+    /// It is kept, and music will be made of it.
     case queued(LoggedEvent)
     /// It was here before.
     case duplicate

@@ -78,6 +78,12 @@ package final class Repositories: Sendable {
     if let evicted { mappings.forget(evicted) }
   }
 
+  /// Forgets what is known of a repository.
+  func forget(_ id: SessionID) {
+    entries.withLock { $0[id] = nil }
+    mappings.forget(id)
+  }
+
   /// Records that an event has become music, or is silent.
   func recordComposed(_ id: SessionID, number: Int) {
     entries.withLock { $0[id]?.repository.lastComposed = number }

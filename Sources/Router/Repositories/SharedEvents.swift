@@ -22,17 +22,24 @@ package actor SharedEvents: EventKeeper {
   private var revisions: [SessionID: UInt64] = [:]
   /// Whether all that was there at the start is applied: what comes then is heard.
   private var isCurrent = false
-  /// Sources that were polled, by any Router.
-  private var polled: Set<String> = []
-  /// The write that is at it, which the next waits for.
-  private var last: Task<Void, Never>?
+  /// Repositories whose last event this Router cannot read.
+  private var unreadable: Set<SessionID> = []
+  /// When this Router last wrote that a source was polled.
+  private var marked: [String: ContinuousClock.Instant] = [:]
+  /// The last write of each repository, which the next waits for.
+  private var writes: [SessionID: (number: Int, task: Task<Void, Never>)] = [:]
+  private var lastWrite = 0
+  private var isStopped = false
+  /// How long a delivery may take to be kept.
+  private let patience: Duration
   private var waiters: [Int: (revision: UInt64, continuation: CheckedContinuation<Void, Never>)] = [:]
   private var lastWaiter = 0
   package private(set) var problem: String? = "the events of repositories are not read yet"
 
   package init(
     client: NATSClient, replicas: Int, log: EventLog, repositories: Repositories, bus: EventBus,
-    statistics: RepositoryStatistics, logger: Logger
+    statistics: RepositoryStatistics, logger: Logger,
+    patience: Duration = .seconds(RouterLimits.sharedEventSeconds)
   ) {
     do {
       bucket = try KeyValueBucket(
@@ -41,6 +48,7 @@ package actor SharedEvents: EventKeeper {
       preconditionFailure("a bucket's name of ours is none: \(error)")
     }
     self.replicas = replicas
+    self.patience = patience
     self.log = log
     self.repositories = repositories
     self.bus = bus
@@ -66,38 +74,45 @@ package actor SharedEvents: EventKeeper {
       }
     }
     watch.cancel()
+    isStopped = true
+    for number in waiters.keys { endWaiting(number) }
   }
 
-  /// Makes the bucket where it is not there, until that has worked. Revisions of one that is lost and made anew are above
-  /// what was applied before.
+  /// Makes the bucket, until that has worked.
   private func open() async {
-    var settings = KeyValueBucket.Settings()
-    settings.replicas = replicas
-    settings.history = RouterLimits.maximumEventsPerRepository
-    settings.maximumByteCount = RouterLimits.sharedEventsByteCount
-    settings.discardsOldest = true
-    settings.allowsErasing = true
     while !Task.isCancelled {
       try? await bucket.client.waitUntilConnected(timeout: .milliseconds(RouterLimits.homeRetryMilliseconds))
-      do throws(KeyValueError) {
-        try await bucket.createUnlessThere(settings)
-        return try await bucket.beginRevisions(at: UInt64(Grant.nowMilliseconds))
-      } catch {
+      do throws(KeyValueError) { return try await makeBucket() } catch {
         problem = "the events of repositories cannot be kept at NATS: \(error)"
         try? await Task.sleep(for: .milliseconds(RouterLimits.homeRetryMilliseconds))
       }
     }
   }
 
+  /// Makes the bucket where it is not there. Revisions of one that is lost and made anew are above what was applied before.
+  private func makeBucket() async throws(KeyValueError) {
+    var settings = KeyValueBucket.Settings()
+    settings.replicas = replicas
+    settings.history = RouterLimits.maximumEventsPerRepository
+    settings.maximumByteCount = RouterLimits.sharedEventsByteCount
+    settings.discardsOldest = true
+    try await bucket.createUnlessThere(settings)
+    try await bucket.beginRevisions(at: UInt64(Grant.nowMilliseconds))
+  }
+
   private func take(_ entry: KeyValueEntry) async {
-    if let value = entry.value {
-      if entry.key.hasPrefix(Self.markPrefix) {
-        await untilDone { [self] in try await takeMark(of: String(buffer: value)) }
-      } else if let event = Self.decode(value) {
-        await untilDone { [self] in try await take(event, entry.revision) }
-      } else {
-        logger.error("an event of the key \(entry.key) is damaged, or of a newer Antiphon: it is left out")
-        if let id = SessionID(eventsKey: entry.key) { revisions[id] = entry.revision }
+    if entry.key.hasPrefix(Self.markPrefix) {
+      if let source = entry.value.map({ String(buffer: $0) }) {
+        await untilDone { [log] in try await log.applyPollMark(of: source) }
+      }
+    } else if let event = entry.value.flatMap(Self.decode) {
+      await untilDone { [self] in try await take(event, entry.revision) }
+    } else if let id = SessionID(eventsKey: entry.key) {
+      revisions[id] = entry.revision
+      // Somebody has deleted it otherwise.
+      if entry.value != nil, unreadable.insert(id).inserted {
+        logger.error(
+          "an event is damaged, or of a newer Antiphon: it is left out", metadata: ["session": "\(id)"])
       }
     }
     applied = entry.revision
@@ -108,14 +123,19 @@ package actor SharedEvents: EventKeeper {
     let repository = try await log.apply(event)
     if let evicted = event.evicted { revisions[evicted] = nil }
     revisions[repository.id] = revision
+    unreadable.remove(repository.id)
+    // Its events were lost at JetStream, and are counted anew.
+    if repositories.repository(repository.id).map({ $0.lastNumber >= event.number }) == true {
+      repositories.forget(repository.id)
+    }
     repositories.recordDelivery(repository, evicted: event.evicted)
     repositories.recordComposed(repository.id, number: event.number)
-    if isCurrent, let music = event.composed.music { bus.publish(music, on: .musicGenerated) }
-  }
-
-  private func takeMark(of source: String) async throws {
-    polled.insert(source)
-    try await log.applyPollMark(of: source)
+    // A log that was put back to an older copy is read again, and not heard again.
+    let age = Int(Grant.nowMilliseconds) - event.writtenMilliseconds
+    guard isCurrent, age < RouterLimits.sharedEventHeardMilliseconds, let music = event.composed.music else {
+      return
+    }
+    bus.publish(music, on: .musicGenerated)
   }
 
   /// Nothing is left out: what comes later waits.
@@ -133,12 +153,16 @@ package actor SharedEvents: EventKeeper {
   package func append(
     _ event: RepositoryEvent, testOf tester: Grant? = nil
   ) async throws -> EventLog.Appended {
-    let (before, deadline) = (last, ContinuousClock.now + .seconds(RouterLimits.sharedEventSeconds))
+    let id = event.repositoryID
+    let (before, deadline) = (writes[id]?.task, ContinuousClock.now + patience)
     let write = Task {
       await before?.value
       return try await self.write(event, tester, until: deadline)
     }
-    last = Task { _ = await write.result }
+    lastWrite += 1
+    let number = lastWrite
+    writes[id] = (number, Task { _ = await write.result })
+    defer { if writes[id]?.number == number { writes[id] = nil } }
     return try await write.value
   }
 
@@ -146,10 +170,14 @@ package actor SharedEvents: EventKeeper {
     _ event: RepositoryEvent, _ tester: Grant?, until deadline: ContinuousClock.Instant
   ) async throws -> EventLog.Appended {
     let id = event.repositoryID
-    while ContinuousClock.now < deadline {
-      guard problem == nil else {
+    var failure = problem ?? "the write of an event did not get through in time"
+    while !isStopped, ContinuousClock.now < deadline {
+      guard isCurrent else {
         try await Task.sleep(for: .milliseconds(RouterLimits.sharedEventRetryMilliseconds))
         continue
+      }
+      guard !unreadable.contains(id) else {
+        throw ArchiveError.unavailable("a newer Antiphon has written of \(id)")
       }
       // Before the disk is read: what is applied meanwhile has the write refused.
       let expected = revisions[id] ?? 0
@@ -166,14 +194,20 @@ package actor SharedEvents: EventKeeper {
         await waitUntilApplied(revision, until: deadline)
         return .new(draft.logged, draft.repository, evicted: draft.evicted)
       } catch {
-        guard error == .wrongRevision || error.isOutcomeUnknown else { throw ArchiveError(error) }
-        if let found = try await find(event, until: deadline) {
+        failure = error.description
+        if error == .noJetStream || error == .noBucket { try? await makeBucket() }
+        if error == .wrongRevision || error.isOutcomeUnknown,
+          let found = try? await find(event, until: deadline)
+        {
           return .new(found.logged, found.repository(lastEventMilliseconds: 0), evicted: found.evicted)
         }
-        try await Task.sleep(for: .milliseconds(RouterLimits.sharedEventRetryMilliseconds))
+        try await Task.sleep(
+          for: .milliseconds(
+            error == .wrongRevision
+              ? RouterLimits.sharedEventRetryMilliseconds : RouterLimits.homeRetryMilliseconds))
       }
     }
-    throw ArchiveError.unavailable(problem ?? "the write of an event did not get through in time")
+    throw ArchiveError.unavailable(failure)
   }
 
   /// What became of a write that was refused, or had no answer. Waits for what was written instead.
@@ -183,12 +217,13 @@ package actor SharedEvents: EventKeeper {
     _ event: RepositoryEvent, until deadline: ContinuousClock.Instant
   ) async throws -> SharedEvent? {
     let id = event.repositoryID
+    let known = revisions[id]
     guard let entry = try await bucket.last(id.eventsKey, from: .leader) else {
       // JetStream has lost what was there, or somebody has evicted it.
-      revisions[id] = nil
+      if revisions[id] == known { revisions[id] = nil }
       return nil
     }
-    if revisions[id] == nil, entry.revision <= applied {
+    if known == nil, revisions[id] == nil, entry.revision <= applied {
       // A repository that was evicted by a Router which died before it had taken the events away.
       try await bucket.purge(id.eventsKey, through: entry.revision)
       return nil
@@ -199,10 +234,13 @@ package actor SharedEvents: EventKeeper {
 
   package func keepPollMark(_ mark: String, of source: String) async throws {
     try await log.keepPollMark(mark, of: source)
-    guard !polled.contains(source) else { return }
+    // Now and then, since the oldest go where there is no room.
+    if let marked = marked[source], ContinuousClock.now - marked < .seconds(RouterLimits.pollMarkSeconds) {
+      return
+    }
     let key = Self.markPrefix + ContentHash.hexadecimal(source.utf8)
     try await bucket.put(key, ByteBuffer(string: source))
-    polled.insert(source)
+    marked[source] = .now
   }
 
   private static let markPrefix = "polled."

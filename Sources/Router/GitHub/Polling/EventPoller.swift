@@ -127,6 +127,7 @@ final class EventPoller: Sendable {
         && (isFirst || event.receivedMilliseconds > now - RouterLimits.polledMilliseconds)
     }
     for var event in try await log.unknown(events) {
+      try Task.checkCancellation()
       if isFirst || event.receivedMilliseconds < now - RouterLimits.heardMilliseconds { event.isPast = true }
       let answer = try await receiver.take(event)
       receiver.statistics.countDelivery(event.kind.rawValue, answer.name)
