@@ -105,6 +105,9 @@ package actor SharedEvents: EventKeeper {
       if let source = entry.value.map({ String(buffer: $0) }) {
         await untilDone { [log] in try await log.applyPollMark(of: source) }
       }
+    } else if let id = SessionID(eventsKey: entry.key), entry.revision <= revisions[id] ?? 0 {
+      // Told again, by a watch that begins anew. Where JetStream has lost what came behind it, it is the last.
+      revisions[id] = entry.revision
     } else if let event = entry.value.flatMap(Self.decode) {
       await untilDone { [self] in try await take(event, entry.revision) }
     } else if let id = SessionID(eventsKey: entry.key) {
