@@ -1,3 +1,5 @@
+import WireProtocol
+
 /// Who may come in: what a token or a ticket grants, and what nobody's does.
 package struct AccessControl: Sendable {
   /// What a client has shown.
@@ -51,6 +53,14 @@ package struct AccessControl: Sendable {
     var grant = try clientGrant(for: credentials, now: now)
     grant.limitFactor = min(grant.limitFactor * limitFactor, RouterLimits.limitFactorRange.upperBound)
     return grant
+  }
+
+  /// The client, where it may do something with a session; its ticket is looked at and not used.
+  func client(of credentials: Credentials, allowed scope: Scope, _ session: SessionID) -> ClientID? {
+    guard let grant = try? grant(for: credentials, takingTicket: false),
+      (try? grant.require(scope, session)) != nil
+    else { return nil }
+    return grant.client
   }
 
   private func clientGrant(for credentials: Credentials, now: Int64) throws(RequestError) -> Grant {

@@ -12,7 +12,6 @@ package struct HomeBucket: Sendable {
     case failed(KeyValueError)
   }
 
-  private static let name = "antiphon-homes"
   /// How often a write whose outcome is not known is looked at.
   private static let maximumReads = 3
 
@@ -21,12 +20,7 @@ package struct HomeBucket: Sendable {
 
   package init(client: NATSClient, router: String) {
     self.router = router
-    do {
-      bucket = try KeyValueBucket(
-        Self.name, client: client, timeout: .seconds(RouterLimits.homeAnswerSeconds))
-    } catch {
-      preconditionFailure("a bucket's name of ours is none: \(error)")
-    }
+    bucket = KeyValueBucket(own: "antiphon-homes", client: client, seconds: RouterLimits.homeAnswerSeconds)
   }
 
   /// Makes the bucket where it is not there. Its revisions begin with the time: the epochs of one that is lost and made anew

@@ -11,18 +11,9 @@ struct EventDraft: Sendable {
   var isTest: Bool
   /// The repository that is to make room for this one's.
   var evicted: SessionID?
+}
 
-  init(
-    _ logged: LoggedEvent, of repository: EventLog.Repository, by creator: ClientID, isTest: Bool,
-    evicting evicted: SessionID?
-  ) {
-    self.logged = logged
-    self.repository = repository
-    self.creator = creator
-    self.isTest = isTest
-    self.evicted = evicted
-  }
-
+extension EventDraft {
   /// nil where the delivery came within the last 24 hours already.
   ///
   /// - Parameters:

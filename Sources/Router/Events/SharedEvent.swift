@@ -48,8 +48,8 @@ struct SharedEvent: Codable, Sendable {
   /// - Parameter lastEventMilliseconds: of the repository's event before it.
   func draft(lastEventMilliseconds: Int) -> EventDraft {
     EventDraft(
-      logged, of: repository(lastEventMilliseconds: lastEventMilliseconds), by: ClientID(kept: creator),
-      isTest: isTest, evicting: evicted)
+      logged: logged, repository: repository(lastEventMilliseconds: lastEventMilliseconds),
+      creator: ClientID(kept: creator), isTest: isTest, evicted: evicted)
   }
 
   /// With the event in it.

@@ -105,9 +105,6 @@ struct HomeMiddleware: RouterMiddleware {
     let credentials = AccessControl.Credentials(
       authorization: request.headers[.authorization],
       ticket: isListening ? request.uri.queryParameters.get("ticket") : nil, address: context.clientAddress)
-    guard let grant = try? access.grant(for: credentials, takingTicket: false),
-      (try? grant.require(isListening ? .listen : .control, id)) != nil
-    else { return nil }
-    return grant.client
+    return access.client(of: credentials, allowed: isListening ? .listen : .control, id)
   }
 }

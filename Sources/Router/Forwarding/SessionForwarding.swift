@@ -26,9 +26,6 @@ struct SessionForwarding: Sendable {
     let credentials = AccessControl.Credentials(
       authorization: head.headers.first(name: "Authorization"),
       ticket: URI(head.uri).queryParameters.get("ticket"), address: address)
-    guard let grant = try? access.grant(for: credentials, takingTicket: false),
-      (try? grant.require(.listen, request.session)) != nil
-    else { return nil }
-    return grant.client
+    return access.client(of: credentials, allowed: .listen, request.session)
   }
 }

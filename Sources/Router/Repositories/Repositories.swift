@@ -62,10 +62,10 @@ package final class Repositories: Sendable {
 
   /// Records a delivery that is on disk.
   package func recordDelivery(_ repository: EventLog.Repository, evicted: SessionID?) {
+    if let evicted { forget(evicted) }
     let isKnown = entries.withLock { $0[repository.id] != nil }
     let mapping = isKnown ? nil : mappings.read(repository.id).mapping
     entries.withLock { entries in
-      if let evicted { entries[evicted] = nil }
       var entry = entries[repository.id] ?? Entry(repository: repository, mapping: mapping ?? .standard)
       if entry.repository.name != repository.name { entry.bed = nil }
       let known = entry.repository
@@ -75,7 +75,6 @@ package final class Repositories: Sendable {
       entry.repository.lastComposed = max(known.lastComposed, repository.lastComposed)
       entries[repository.id] = entry
     }
-    if let evicted { mappings.forget(evicted) }
   }
 
   /// Forgets what is known of a repository.

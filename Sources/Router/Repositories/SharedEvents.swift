@@ -41,12 +41,8 @@ package actor SharedEvents: EventKeeper {
     statistics: RepositoryStatistics, logger: Logger,
     patience: Duration = .seconds(RouterLimits.sharedEventSeconds)
   ) {
-    do {
-      bucket = try KeyValueBucket(
-        "antiphon-repositories", client: client, timeout: .seconds(RouterLimits.sharedEventAnswerSeconds))
-    } catch {
-      preconditionFailure("a bucket's name of ours is none: \(error)")
-    }
+    bucket = KeyValueBucket(
+      own: "antiphon-repositories", client: client, seconds: RouterLimits.sharedEventAnswerSeconds)
     self.replicas = replicas
     self.patience = patience
     self.log = log

@@ -51,12 +51,7 @@ package actor SessionArchive {
 
   /// The bucket of all Routers' sessions.
   package static func bucket(of client: NATSClient) -> KeyValueBucket {
-    do {
-      return try KeyValueBucket(
-        "antiphon-sessions", client: client, timeout: .seconds(RouterLimits.archiveTimeoutSeconds))
-    } catch {
-      preconditionFailure("a bucket's name of ours is none: \(error)")
-    }
+    KeyValueBucket(own: "antiphon-sessions", client: client, seconds: RouterLimits.archiveTimeoutSeconds)
   }
 
   /// Makes its bucket where it is not there.
