@@ -1,11 +1,12 @@
 """A tab with the playground in headless Chromium, and the tone by which it tells where in a track it is."""
 
 import asyncio
+import builtins
 import os
 import time
 from contextlib import asynccontextmanager
 
-from playwright.async_api import ConsoleMessage, Page, async_playwright, expect
+from playwright.async_api import ConsoleMessage, Page, TimeoutError, async_playwright, expect
 
 from inbox import PATIENCE_SECONDS
 
@@ -51,12 +52,29 @@ class Tab:
         self.complaints: list[str] = []
         page.on("pageerror", lambda error: self.complaints.append(f"exception: {error}"))
         page.on("console", self._hear)
+        self.unanswered: set[str] = set()
+        page.on("request", lambda request: self.unanswered.add(request.url))
+        for end in ("requestfinished", "requestfailed"):
+            page.on(end, lambda request: self.unanswered.discard(request.url))
 
     async def open(self, url: str) -> "Tab":
         # Not until `load`, which waits for the first sound of an <audio> element.
         await self.page.goto(url, wait_until="domcontentloaded")
-        await self.page.wait_for_function("() => window.antiphon?.sessionId && window.antiphon.stats().connected")
+        try:
+            await self.page.wait_for_function("() => window.antiphon?.sessionId && window.antiphon.stats().connected")
+        except TimeoutError as error:
+            raise AssertionError(f"{url} did not connect: {await self._state_of_loading()}") from error
         return self
+
+    async def _state_of_loading(self) -> str:
+        """How far a page has come that does not get on."""
+        seen = f"unanswered {sorted(self.unanswered)}, complaints {self.complaints}"
+        try:
+            script = "() => JSON.stringify([document.readyState, document.visibilityState, window.antiphon?.stats()])"
+            async with asyncio.timeout(5):
+                return f"{seen}, {await self.page.evaluate(script)}"
+        except builtins.TimeoutError:
+            return f"{seen}, and no script runs in it"
 
     def _hear(self, message: ConsoleMessage) -> None:
         # What the page asks for and may be refused: samples, a search, and what it may do.

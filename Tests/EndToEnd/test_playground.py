@@ -153,6 +153,8 @@ async def test_a_track_that_was_paused_for_too_long_goes_on_where_it_was(tmp_pat
             ended = await listener.wait_event("ended")
             assert ended["reason"] == "cleanup" and ended["position_ms"] >= 1_000, ended
             since = listener.mark()
+            # The page hears of it by a connection of its own.
+            await tab.page.wait_for_function("() => window.antiphon.state().continueMs > 0")
             await expect(tab.page.locator("#play-pause")).to_have_attribute("aria-label", "Play")
             await tab.page.locator("#play-pause").click()
             playing = await listener.wait_event("playing", since)

@@ -47,13 +47,14 @@ import Testing
     }
 
     /// As another Router finds it, whose clock has begun anew.
-    mutating func restartRouter() {
+    mutating func restartRouter(isAlone: Bool = true) {
       let rows = tracker.takeChanges(now: now, unixMilliseconds: now + 5_000_000)
       for (address, row) in rows { disk[address] = row }
       now += 2_000
       let other = 77
       tracker = CrashTracker()
-      tracker.restore(Array(disk.values), now: other, unixMilliseconds: now + 5_000_000)
+      tracker.restore(
+        Array(disk.values), isAlone: isAlone, now: other, unixMilliseconds: now + 5_000_000)
       now = other
     }
 
@@ -317,6 +318,18 @@ import Testing
     #expect(desk.isRefused("poison"))
     desk.wait(CrashLimits.refusedMilliseconds)
     #expect(!desk.isRefused("poison"))
+  }
+
+  @Test func `what one of several Routers was opening when it died goes on at another`() {
+    var desk = Desk()
+    desk.ask("innocent")
+    desk.restartRouter(isAlone: false)
+    #expect(desk.die().isEmpty)
+    #expect(desk.ask("innocent") == .send)
+    // Nor does the disk say any more that it is open.
+    desk.tracker.began("innocent", now: desk.now)
+    desk.restartRouter()
+    #expect(desk.die().isEmpty)
   }
 
   @Test func `what is open on disk is what the engine opens`() {

@@ -25,9 +25,14 @@ extension CrashTracker {
   }
 
   /// Restores what was stored.
-  package mutating func restore(_ records: [CrashRecord], now: Int, unixMilliseconds: Int) {
+  ///
+  /// - Parameter isAlone: whether there is one engine, which may have died of what was being opened. Of several it goes on
+  ///   at another Router, and no engine's death is of it.
+  package mutating func restore(_ records: [CrashRecord], isAlone: Bool, now: Int, unixMilliseconds: Int) {
     for record in records {
-      if record.isOpen { inherited.insert(record.address) }
+      if record.isOpen {
+        if isAlone { inherited.insert(record.address) } else { changed.insert(record.address) }
+      }
       guard record.weight > 0 else { continue }
       suspicions[record.address] = record.suspicion(now: now, unixMilliseconds: unixMilliseconds)
     }

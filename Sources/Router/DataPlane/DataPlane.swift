@@ -85,7 +85,9 @@ final class DataPlane {
       store: stateStore, archive: archive, clock: saved.clock, eventLoop: eventLoop, logger: logger)
     id = ClusterSubject.newID(prefix: "r")
     tags = PlayTags(prefix: id)
-    crashes.restore(saved.crashes, now: Self.nowMilliseconds, unixMilliseconds: Self.unixMilliseconds)
+    crashes.restore(
+      saved.crashes, isAlone: firstEngine != .none, now: Self.nowMilliseconds,
+      unixMilliseconds: Self.unixMilliseconds)
     for answer in saved.answers { idempotency.restore(answer) }
     for record in saved.sessions { store.restore(record) }
     for (id, unreadable) in Dictionary(grouping: saved.unreadable, by: \.sessionID) {
