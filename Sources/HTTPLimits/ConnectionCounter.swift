@@ -1,3 +1,4 @@
+import ServiceSupport
 import Synchronization
 
 /// How many connections a server has, in all and of each address. Thread safe.
@@ -60,8 +61,7 @@ public final class ConnectionCounter: Sendable {
   public func leave(_ address: String?) {
     state.withLock { state in
       state.count -= 1
-      guard let address, let count = state.counts[address] else { return }
-      state.counts[address] = count > 1 ? count - 1 : nil
+      if let address { state.counts.countDown(address) }
     }
   }
 }

@@ -36,6 +36,11 @@ class Network:
     def restore(self) -> None:
         assert _ip("-n", self._name, "link", "set", "eth0", "up")
 
+    def change_address(self) -> None:
+        """Takes this machine's address in it away, and gives it back."""
+        for change in ("delete", "add"):
+            assert _ip("address", change, f"{self.gateway}/30", "dev", self._link)
+
     def make(self) -> bool:
         """Whether the machine allows it."""
         inside = ("-n", self._name)

@@ -60,11 +60,14 @@ class Tab:
     async def open(self, url: str) -> "Tab":
         # Not until `load`, which waits for the first sound of an <audio> element.
         await self.page.goto(url, wait_until="domcontentloaded")
+        await self.connected()
+        return self
+
+    async def connected(self) -> None:
         try:
             await self.page.wait_for_function("() => window.antiphon?.sessionId && window.antiphon.stats().connected")
         except TimeoutError as error:
-            raise AssertionError(f"{url} did not connect: {await self._state_of_loading()}") from error
-        return self
+            raise AssertionError(f"{self.page.url} does not connect: {await self._state_of_loading()}") from error
 
     async def _state_of_loading(self) -> str:
         """How far a page has come that does not get on."""

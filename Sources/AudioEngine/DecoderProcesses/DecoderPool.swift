@@ -130,7 +130,7 @@ package final class DecoderPool: Sendable {
     // Freed only behind the lock: it leaves then.
     _ = state.withLock { state -> DecoderProcess? in
       let key = process.key
-      state.jobs[key] = state.jobs[key].flatMap { $0 > 1 ? $0 - 1 : nil }
+      state.jobs.countDown(key)
       guard state.jobs[key] == nil, state.shared.count > count else { return nil }
       return state.shared.removeValue(forKey: key)
     }

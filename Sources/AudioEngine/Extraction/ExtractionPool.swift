@@ -178,7 +178,7 @@ actor ExtractionPool {
   }
 
   private func finished(_ waiting: Waiting) {
-    running[waiting.client] = running[waiting.client].flatMap { $0 > 1 ? $0 - 1 : nil }
+    running.countDown(waiting.client)
     giveOut()
   }
 

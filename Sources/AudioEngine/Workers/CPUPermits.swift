@@ -161,7 +161,7 @@ extension CPUPermits.State {
   }
 
   fileprivate mutating func endOverdue(_ client: String?) {
-    overdueTurns[client] = overdueTurns[client].flatMap { $0 > 1 ? $0 - 1 : nil }
+    overdueTurns.countDown(client)
   }
 
   /// Who gets the next free permit.

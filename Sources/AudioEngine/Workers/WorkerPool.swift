@@ -1,4 +1,5 @@
 import Dispatch
+import ServiceSupport
 import Synchronization
 import WireProtocol
 
@@ -261,12 +262,12 @@ extension WorkerPool.State {
   }
 
   fileprivate mutating func end(_ client: String?) {
-    jobs[client] = jobs[client].flatMap { $0 > 1 ? $0 - 1 : nil }
+    jobs.countDown(client)
     jobCount -= 1
   }
 
   fileprivate mutating func freeSlot(of client: String?) {
-    slots[client] = slots[client].flatMap { $0 > 1 ? $0 - 1 : nil }
+    slots.countDown(client)
     slotCount -= 1
   }
 
@@ -281,7 +282,7 @@ extension WorkerPool.State {
   }
 
   private mutating func leaveQueue(_ client: String?) {
-    queuedJobs[client] = queuedJobs[client].flatMap { $0 > 1 ? $0 - 1 : nil }
+    queuedJobs.countDown(client)
     queuedJobCount -= 1
   }
 }

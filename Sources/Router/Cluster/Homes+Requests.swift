@@ -1,4 +1,5 @@
 import NIOCore
+import ServiceSupport
 import WireProtocol
 
 /// Where clients' requests go.
@@ -121,8 +122,7 @@ extension Homes {
 
   func leaveForwarded(_ address: ClientID) {
     forwardedCount -= 1
-    let left = (forwardedByAddress[address] ?? 1) - 1
-    forwardedByAddress[address] = left == 0 ? nil : left
+    forwardedByAddress.countDown(address)
   }
 
   /// Has somebody told when a session is no longer at the Router to which it is forwarded.

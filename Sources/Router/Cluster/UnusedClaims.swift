@@ -1,4 +1,5 @@
 import NIOCore
+import ServiceSupport
 import WireProtocol
 
 /// Sessions that were claimed and are not used: what clients ask for and never make. There may be so many of one client's, and
@@ -35,8 +36,7 @@ package struct UnusedClaims {
   /// It is used; it is that client's where it no longer is.
   package mutating func isUsed(_ id: SessionID) {
     guard since.removeValue(forKey: id) != nil, let client = clients[id] else { return }
-    let others = (counts[client] ?? 1) - 1
-    counts[client] = others > 0 ? others : nil
+    counts.countDown(client)
   }
 
   /// It is not this Router's.

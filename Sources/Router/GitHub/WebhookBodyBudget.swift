@@ -1,3 +1,5 @@
+import ServiceSupport
+
 /// The bytes of bodies that are being read, by the address that they come from. Where there is no room for more, the
 /// oldest body of the address with the most bytes is evicted: an honest body is read within moments, and one that is
 /// held open is soon the oldest.
@@ -89,10 +91,8 @@ package struct WebhookBodyBudget: Sendable {
   package mutating func end(_ number: Int) {
     guard let body = bodies.removeValue(forKey: number) else { return }
     byteCount -= body.byteCount
-    let bytes = (byteCounts[body.address] ?? 0) - body.byteCount
-    byteCounts[body.address] = bytes > 0 ? bytes : nil
-    let count = (bodyCounts[body.address] ?? 0) - 1
-    bodyCounts[body.address] = count > 0 ? count : nil
+    byteCounts.countDown(body.address, by: body.byteCount)
+    bodyCounts.countDown(body.address)
   }
 
   private func oldest(of address: ClientID) -> Int? {

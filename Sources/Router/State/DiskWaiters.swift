@@ -1,3 +1,5 @@
+import ServiceSupport
+
 /// The commands that wait for the disk: how many, in all and of each client.
 package struct DiskWaiters {
   private var counts: [ClientID: Int] = [:]
@@ -31,8 +33,8 @@ package struct DiskWaiters {
   }
 
   package mutating func leave(_ client: ClientID) {
-    guard let own = counts[client] else { return }
-    counts[client] = own > 1 ? own - 1 : nil
+    guard counts[client] != nil else { return }
+    counts.countDown(client)
     count -= 1
   }
 }

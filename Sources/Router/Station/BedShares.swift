@@ -1,3 +1,4 @@
+import ServiceSupport
 import WireProtocol
 
 /// For whom each bed plays: a client who listens to many repositories has so many of them play and no more.
@@ -23,8 +24,7 @@ package struct BedShares {
 
   package mutating func end(_ session: SessionID) {
     guard let owner = owners.removeValue(forKey: session) else { return }
-    let others = (counts[owner] ?? 1) - 1
-    counts[owner] = others > 0 ? others : nil
+    counts.countDown(owner)
   }
 
   package static func limit(for grant: Grant) -> Int {

@@ -107,8 +107,7 @@ extension StreamHub {
   private func fetched(
     _ step: Result<StreamPieces.Step?, any Error>, for client: ClientID, _ reservation: Int
   ) {
-    let others = (fetchCounts[client] ?? 1) - 1
-    fetchCounts[client] = others > 0 ? others : nil
+    fetchCounts.countDown(client)
     budget.release(reservation, client: client)
     let wasRendered = (try? step.get())?.wasRendered ?? false
     if !wasRendered { renderings.giveBack(client, now: MonotonicClock.nowNanoseconds) }

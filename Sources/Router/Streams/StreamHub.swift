@@ -122,9 +122,8 @@ final class StreamHub {
   func remove(_ client: StreamClient) {
     guard clients.removeValue(forKey: ObjectIdentifier(client)) != nil else { return }
     let repository = client.request.repositoryID
-    counts[repository] = count(of: repository) > 1 ? count(of: repository) - 1 : nil
-    let others = (clientCounts[client.account] ?? 1) - 1
-    clientCounts[client.account] = others > 0 ? others : nil
+    counts.countDown(repository)
+    clientCounts.countDown(client.account)
     store.removeStream()
     leaveCohort(client)
     client.finished.fail(ChannelError.ioOnClosedChannel)

@@ -1,3 +1,5 @@
+import ServiceSupport
+
 /// How many may work at a time, in all and of one client, and how many of one may wait.
 package struct FairPermits: Sendable {
   package enum Answer: Sendable, Equatable {
@@ -39,7 +41,7 @@ package struct FairPermits: Sendable {
   /// - Returns: those who wait no more.
   package mutating func end(for client: ClientID) -> [Int] {
     runningCount -= 1
-    running[client] = (running[client] ?? 1) > 1 ? (running[client] ?? 1) - 1 : nil
+    running.countDown(client)
     var begun: [Int] = []
     while let index = waiting.firstIndex(where: { mayBegin($0.client) }) {
       let next = waiting.remove(at: index)

@@ -39,11 +39,20 @@ export class WebCodecsPlayer {
     this.#handlers = handlers;
     this.output = new SoundOutput(handlers.onAllowed);
     this.#worker.onmessage = ({ data }) => this.#take(data);
+    // An exception in it has a message. Without one, it could not be loaded.
+    this.#worker.onerror = ({ message }) => {
+      if (!message) reportMissing();
+    };
   }
 
   /** Connects to `url` and plays whatever comes; `pass` is what `withTicket` takes. */
   async start({ url, pass }) {
-    await this.output.context.audioWorklet.addModule(new URL('./jitter-worklet.js', import.meta.url));
+    try {
+      await this.output.context.audioWorklet.addModule(new URL('./jitter-worklet.js', import.meta.url));
+    } catch (error) {
+      if (error.name === 'AbortError') reportMissing();
+      throw error;
+    }
     const node = new AudioWorkletNode(this.output.context, 'antiphon-jitter', {
       numberOfInputs: 0, numberOfOutputs: 1, outputChannelCount: [2],
     });
@@ -145,3 +154,6 @@ export class WebCodecsPlayer {
       ? latencyMs : this.#latencyMs + (latencyMs - this.#latencyMs) * LATENCY_AVERAGING;
   }
 }
+
+/** A part of the sound could not be loaded: the page is loaded again (load-again.js). */
+const reportMissing = () => dispatchEvent(new Event('sound-missing'));
