@@ -32,7 +32,7 @@ final class Connection {
   let replies: PendingReplies
   private let outbox: Outbox
   private let counters: StatisticsCounters
-  private let tls: NIOSSLContext
+  private let tls: NIOSSLContext?
   private let inbox: String
   private var state = State.unstarted
   private var servers: ServerList
@@ -50,7 +50,7 @@ final class Connection {
   private var watchers: [UInt64: KeyValueWatcher] = [:]
 
   init(
-    configuration: NATSConfiguration, tls: NIOSSLContext, inbox: String, outbox: Outbox,
+    configuration: NATSConfiguration, tls: NIOSSLContext?, inbox: String, outbox: Outbox,
     counters: StatisticsCounters, eventLoop: any EventLoop, logger: Logger
   ) {
     self.configuration = configuration
@@ -185,6 +185,11 @@ final class Connection {
     if encrypts {
       guard info.requiresTLS == true || info.offersTLS == true else {
         throw NATSProtocolError("the server does not encrypt, and it has to")
+      }
+      guard let tls else {
+        throw NATSProtocolError(
+          "it has to be encrypted, and this machine knows no authorities: install ca-certificates, or name a file of them"
+        )
       }
       let name = server.certificateName ?? server.host
       // An address is not sent as a name; it is looked for among the certificate's addresses.

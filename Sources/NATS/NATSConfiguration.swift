@@ -17,14 +17,15 @@ public struct NATSConfiguration: Sendable {
     self.name = name
   }
 
-  /// How connections are encrypted. Blocks: it reads the file.
-  func makeTLSContext() throws(NATSError) -> NIOSSLContext {
+  /// How connections are encrypted; nil on a machine that knows no authorities, as a small container. Blocks: it reads files.
+  func makeTLSContext() throws(NATSError) -> NIOSSLContext? {
     var tls = TLSConfiguration.makeClientConfiguration()
     if let certificateAuthorityFile { tls.trustRoots = .file(certificateAuthorityFile) }
     do {
       return try NIOSSLContext(configuration: tls)
     } catch {
-      throw .invalid("the NATS certificates \(certificateAuthorityFile ?? "of the system"): \(error)")
+      guard let certificateAuthorityFile else { return nil }
+      throw .invalid("the NATS certificates \(certificateAuthorityFile): \(error)")
     }
   }
 }

@@ -1,12 +1,12 @@
 """A tab with the playground in headless Chromium, and the tone by which it tells where in a track it is."""
 
 import asyncio
-import builtins
 import os
 import time
 from contextlib import asynccontextmanager
 
-from playwright.async_api import ConsoleMessage, Page, TimeoutError, async_playwright, expect
+from playwright.async_api import ConsoleMessage, Page, async_playwright, expect
+from playwright.async_api import TimeoutError as PageTimeout
 
 from inbox import PATIENCE_SECONDS
 
@@ -66,7 +66,7 @@ class Tab:
     async def connected(self) -> None:
         try:
             await self.page.wait_for_function("() => window.antiphon?.sessionId && window.antiphon.stats().connected")
-        except TimeoutError as error:
+        except PageTimeout as error:
             raise AssertionError(f"{self.page.url} does not connect: {await self._state_of_loading()}") from error
 
     async def _state_of_loading(self) -> str:
@@ -76,7 +76,7 @@ class Tab:
             script = "() => JSON.stringify([document.readyState, document.visibilityState, window.antiphon?.stats()])"
             async with asyncio.timeout(5):
                 return f"{seen}, {await self.page.evaluate(script)}"
-        except builtins.TimeoutError:
+        except TimeoutError:
             return f"{seen}, and no script runs in it"
 
     def _hear(self, message: ConsoleMessage) -> None:

@@ -16,9 +16,6 @@ from media import OGG_OPUS, tone_clip
 from network import Network, network
 from processes import Server
 
-#: Not beside browsers, which end what they load when the machine's addresses change.
-pytestmark = pytest.mark.measures
-
 TONES = {f"tone{number}": 300 + 50 * number for number in range(6)}
 CLIPS = {session: tone_clip(frequency, 60, OGG_OPUS) for session, frequency in TONES.items()}
 #: After this long without a Router an engine stops its sessions (`ClusterTiming`).

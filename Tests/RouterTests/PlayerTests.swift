@@ -39,9 +39,12 @@ import Testing
   @Test func `the page, its type and its version are served`() async throws {
     try await RunningRouter.run { router in
       let url = try #require(URL(string: "http://127.0.0.1:\(router.port)/"))
-      let (_, response) = try await URLSession.shared.data(from: url)
+      let (page, response) = try await URLSession.shared.data(from: url)
       let answer = try #require(response as? HTTPURLResponse)
       #expect(answer.statusCode == 200)
+      // What loads it again is part of it.
+      let text = String(decoding: page, as: UTF8.self)
+      #expect(text.contains("location.reload()") && !text.contains("load-again.js\""))
       #expect(answer.value(forHTTPHeaderField: "Content-Type") == "text/html; charset=utf-8")
       let policy = try #require(answer.value(forHTTPHeaderField: "Content-Security-Policy"))
       #expect(policy.hasPrefix("default-src 'self'"))

@@ -1,3 +1,4 @@
+import Crypto
 import HTTPTypes
 import Hummingbird
 import Logging
@@ -19,28 +20,46 @@ package struct PlaygroundFiles: Sendable {
     package var entityTag: String
   }
 
-  /// Scripts, styles and workers of the Router's alone; sound from memory; connections to us alone (`'self'` is the
-  /// WebSocket of the same host and port too), so that whatever got into the page could send nothing elsewhere; the
-  /// pictures that other sites have for their music, and our own where they are fetched with a token (`blob:`).
-  private static let contentSecurityPolicy =
-    "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; connect-src 'self'; "
-    + "media-src 'self' blob:; worker-src 'self' blob:; img-src 'self' data: blob: https:; style-src 'self' 'unsafe-inline'"
+  /// What loads a page again of which a part is missing is in the page itself, so that it is not missing, too.
+  private static let inlineScript = "load-again.js"
 
   /// By path below the root: `index.html`, `js/player.js`.
   package let files: [String: File]
+  private let contentSecurityPolicy: String
 
   /// Reads every file below a folder.
   package init(folder: String) throws {
-    var files: [String: File] = [:]
+    var contents: [String: [UInt8]] = [:]
     for path in try FileManager.default.subpathsOfDirectory(atPath: folder) {
       let full = folder + "/" + path
       var isFolder = false
       guard FileManager.default.fileExists(atPath: full, isDirectory: &isFolder), !isFolder else { continue }
-      guard let bytes = FileManager.default.contents(atPath: full).map(Array.init) else { continue }
+      contents[path] = FileManager.default.contents(atPath: full).map(Array.init)
+    }
+    let script = contents.removeValue(forKey: Self.inlineScript) ?? []
+    let element = "<script>\(String(decoding: script, as: UTF8.self))</script>"
+    for (path, bytes) in contents where path.hasSuffix(".html") {
+      let page = String(decoding: bytes, as: UTF8.self)
+      contents[path] = Array(
+        page.replacing("<script src=\"\(Self.inlineScript)\"></script>", with: element).utf8)
+    }
+    var files: [String: File] = [:]
+    for (path, bytes) in contents {
       files[path] = File(
         bytes: bytes, contentType: Self.contentType(of: path), entityTag: ContentHash.entityTag(bytes))
     }
     self.files = files
+    contentSecurityPolicy = Self.contentSecurityPolicy(allowing: script)
+  }
+
+  /// Scripts, styles and workers of the Router's alone; sound from memory; connections to us alone (`'self'` is the
+  /// WebSocket of the same host and port too), so that whatever got into the page could send nothing elsewhere; the
+  /// pictures that other sites have for their music, and our own where they are fetched with a token (`blob:`).
+  private static func contentSecurityPolicy(allowing script: [UInt8]) -> String {
+    let hash = Data(SHA256.hash(data: script)).base64EncodedString()
+    return "default-src 'self'; script-src 'self' 'sha256-\(hash)'; base-uri 'none'; form-action 'self'; "
+      + "frame-ancestors 'none'; connect-src 'self'; media-src 'self' blob:; worker-src 'self' blob:; "
+      + "img-src 'self' data: blob: https:; style-src 'self' 'unsafe-inline'"
   }
 
   package static var usualFolder: String { resourceFolder + "/Resources" }
@@ -55,14 +74,14 @@ package struct PlaygroundFiles: Sendable {
 
   func add(to router: Hummingbird.Router<RouterRequestContext>) {
     for (path, file) in files {
-      router.get(RouterPath(path)) { request, _ in Self.response(file, to: request) }
+      router.get(RouterPath(path)) { request, _ in response(file, to: request) }
       if path == "index.html" {
-        router.get("/") { request, _ in Self.response(file, to: request) }
+        router.get("/") { request, _ in response(file, to: request) }
       }
     }
   }
 
-  private static func response(_ file: File, to request: Request) -> Response {
+  private func response(_ file: File, to request: Request) -> Response {
     var headers: HTTPFields = [
       .contentType: file.contentType, .eTag: file.entityTag, .cacheControl: "no-cache",
       .contentSecurityPolicy: contentSecurityPolicy,
