@@ -186,3 +186,21 @@ async def test_a_router_that_comes_back_finds_what_plays(cluster):
         assert await settled(cluster) == placed
         for name, listener in again.items():
             assert_own_tone(listener, TONES[name], listener.packets())
+
+
+async def test_an_engine_that_changes_its_nats_server_is_heard_again(tmp_path, media):
+    """The Router has not lost its own, and does not see the engine away."""
+    media.make(*CLIPS.values())
+    options = ("--nats-replicas", "3")
+    cluster = Cluster(tmp_path, media.root, engines=1, nats=3, router_options=options)
+    for server, node in zip([cluster.router, *cluster.engines], cluster.nodes, strict=False):
+        server.arguments[1] = node.url
+    with cluster:
+        async with AsyncExitStack() as stack:
+            listeners = await play_all(cluster.router, CLIPS, stack)
+            await heard_since(listeners, marks(listeners))
+            since = marks(listeners)
+            cluster.nodes[1].kill()
+            await heard_since(listeners, since, 150)
+            assert_own_sound(listeners)
+            assert max(gaps_ms(listeners, since, set(TONES))) < 3_000

@@ -46,9 +46,7 @@ final class ClusterEndpoint {
       try client.subscribe(to: ClusterSubject.open(id)) { context.value.attach($0) },
       try client.subscribe(to: ClusterSubject.ping(id)) { context.value.answer($0) },
       try client.subscribe(to: ClusterSubject.discovery) { _ in context.value.announce() },
-      try client.subscribe(to: ClusterSubject.toEngine(id, from: "*")) { message in
-        context.value.attachments[ClusterSubject.sender(message.subject)]?.received(message.payload)
-      },
+      try client.subscribe(to: ClusterSubject.toEngine(id, from: "*")) { context.value.received($0) },
       client.observe { context.value.observed($0) },
     ]
     logger.info("routers reach this engine through NATS by the name \(id)")
@@ -113,6 +111,16 @@ final class ClusterEndpoint {
   }
 
   // MARK: Routers
+
+  private func received(_ message: NATSMessage) {
+    let router = ClusterSubject.sender(message.subject)
+    if let attachment = attachments[router] { return attachment.received(message.payload) }
+    // It has not heard of its attachment's end: this engine had no connection to say so.
+    guard let frame = ClusterFrame(header: message.payload.readableBytesView), frame.kind != .close
+    else { return }
+    let close = ClusterFrame(.close, attachment: frame.attachment, number: 0)
+    client.publish(close, to: ClusterSubject.toRouter(router, from: id))
+  }
 
   private func attach(_ message: NATSMessage) {
     guard let reply = message.reply,

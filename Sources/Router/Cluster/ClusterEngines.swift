@@ -51,7 +51,6 @@ final class ClusterEngines {
       client.observe { context.value.observed($0) },
     ]
     watches.start()
-    keepAttached()
   }
 
   /// Begins to attach to engines.
@@ -98,7 +97,10 @@ final class ClusterEngines {
       add(heartbeat)
     }
     watches.heard(name)
-    guard let engine = rows[name]?.engine else { return }
+    guard let row = rows[name] else { return }
+    // One that has lost its connection for a moment does not know of the attachment any more, and says so.
+    row.transport.keepAlive()
+    let engine = row.engine
     engine.load = heartbeat.load
     engine.isFull = false
     if heartbeat.isStopping { plane.engineStops(engine) }
@@ -132,16 +134,6 @@ final class ClusterEngines {
     guard let frame = ClusterFrame(header: payload.readableBytesView), frame.kind != .close else { return }
     let close = ClusterFrame(.close, attachment: frame.attachment, number: 0)
     client.publish(close, to: ClusterSubject.toEngine(name, from: router))
-  }
-
-  private func keepAttached() {
-    guard !isStopped else { return }
-    let interval = TimeAmount.milliseconds(ClusterTiming.heartbeatMilliseconds)
-    client.eventLoop.assumeIsolated().scheduleTask(in: interval) { [weak self] in
-      guard let self else { return }
-      for row in rows.values { row.transport.keepAlive() }
-      keepAttached()
-    }
   }
 
   // MARK: Whether they are there

@@ -66,7 +66,7 @@ final class NATSEngineTransport: EngineTransport {
   /// Whether packets or events came of late, so that more are due.
   func hasData(now: Int) -> Bool { now - Self.busyMilliseconds <= dataMilliseconds }
 
-  /// Once a second: keeps the attachment.
+  /// Keeps the attachment. Called at each heartbeat of the engine's.
   func keepAlive() { connection?.keepAlive() }
 
   /// The attachment is over.
