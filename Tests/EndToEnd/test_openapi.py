@@ -191,6 +191,7 @@ def test_schemathesis_finds_nothing(antiphon, tmp_path):
         "--max-examples=2",
         "--generation-deterministic",
         "--request-timeout=60",
+        "--max-response-time=60",
         "--no-color",
     ]
     for operation in LEFT_OUT:
