@@ -14,4 +14,10 @@ extension NATSClient {
     payload.writeImmutableBuffer(bytes)
     return publish(payload, to: subject)
   }
+
+  /// Answers a frame of an attachment that is none any more: its sender is to know. Nothing follows an end.
+  package func refuse(_ payload: ByteBuffer, to subject: String) {
+    guard let frame = ClusterFrame(header: payload.readableBytesView), frame.kind != .close else { return }
+    publish(ClusterFrame(.close, attachment: frame.attachment, number: 0), to: subject)
+  }
 }

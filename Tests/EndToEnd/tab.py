@@ -60,10 +60,10 @@ class Tab:
     async def open(self, url: str) -> "Tab":
         # Not until `load`, which waits for the first sound of an <audio> element.
         await self.page.goto(url, wait_until="domcontentloaded")
-        await self.connected()
+        await self.wait_until_connected()
         return self
 
-    async def connected(self) -> None:
+    async def wait_until_connected(self) -> None:
         try:
             await self.page.wait_for_function("() => window.antiphon?.sessionId && window.antiphon.stats().connected")
         except PageTimeout as error:

@@ -33,7 +33,7 @@ async def test_a_part_that_is_missing_at_first(antiphon, media, browser, part):
             # The first, and for each that is lost the state that counts it and another.
             for _ in range(5):
                 await navigations.acquire()
-        await tab.connected()
+        await tab.wait_until_connected()
         await tab.play(PLAIN.url)
         await tab.wait_for_tone(660)
         assert lost == 2, lost
@@ -55,7 +55,7 @@ async def test_a_page_loads_while_the_machines_addresses_change(tmp_path, media)
                             # The page itself is among what has ended: a change before was noticed late.
                             continue
                         made.change_address()
-                        await tab.connected()
+                        await tab.wait_until_connected()
                         if await tab.page.evaluate("() => history.state?.loads ?? 0"):
                             return
     pytest.fail("no page has missed a part")

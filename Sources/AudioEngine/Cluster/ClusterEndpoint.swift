@@ -116,10 +116,7 @@ final class ClusterEndpoint {
     let router = ClusterSubject.sender(message.subject)
     if let attachment = attachments[router] { return attachment.received(message.payload) }
     // It has not heard of its attachment's end: this engine had no connection to say so.
-    guard let frame = ClusterFrame(header: message.payload.readableBytesView), frame.kind != .close
-    else { return }
-    let close = ClusterFrame(.close, attachment: frame.attachment, number: 0)
-    client.publish(close, to: ClusterSubject.toRouter(router, from: id))
+    client.refuse(message.payload, to: ClusterSubject.toRouter(router, from: id))
   }
 
   private func attach(_ message: NATSMessage) {

@@ -124,16 +124,10 @@ final class ClusterEngines {
     let name = ClusterSubject.sender(message.subject)
     let payload = message.payload
     guard let row = rows[name], row.transport.received(payload, now: DataPlane.nowMilliseconds) else {
-      return refuse(payload, of: name)
+      // Nobody hears it.
+      return client.refuse(payload, to: ClusterSubject.toEngine(name, from: router))
     }
     watches.heard(name)
-  }
-
-  /// What comes of an attachment that is none any more is heard by nobody: the engine is to know.
-  private func refuse(_ payload: ByteBuffer, of name: String) {
-    guard let frame = ClusterFrame(header: payload.readableBytesView), frame.kind != .close else { return }
-    let close = ClusterFrame(.close, attachment: frame.attachment, number: 0)
-    client.publish(close, to: ClusterSubject.toEngine(name, from: router))
   }
 
   // MARK: Whether they are there
