@@ -41,11 +41,15 @@ final class Connection {
   private var number: UInt64 = 0
   private var unansweredPings = 0
   private var maximumPayload = 0
+  private(set) var serverVersion: NATSServerVersion?
+  /// The cluster's servers, as the server at hand has named them.
+  private var named: Set<String> = []
   /// Why there is no connection.
   private(set) var absence = "it has not been tried yet"
   private var lastServerError: String?
   private var subscriptions: [UInt64: Subscription] = [:]
   private var observers: [UInt64: (NATSConnectionState) -> Void] = [:]
+  private var lossObservers: [UInt64: () -> Void] = [:]
   /// They live until their watch is cancelled.
   private var watchers: [UInt64: KeyValueWatcher] = [:]
 
@@ -168,7 +172,12 @@ final class Connection {
     guard let server else { return }
     servers.discover(info.others ?? [], from: server)
     maximumPayload = max(0, info.maximumPayload)
+    let before = named
+    named = Set(info.others ?? [])
     if case .greeting = state { return try greeted(info, channel) }
+    if !before.isSubset(of: named) {
+      for id in lossObservers.keys.sorted() { lossObservers[id]?() }
+    }
     if info.isLeaving == true, servers.all.count > 1 {
       // Its clients are told all at once, and do not all come to another in one moment.
       eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(.random(in: 0...250))) { [weak self] in
@@ -180,6 +189,7 @@ final class Connection {
   private func greeted(_ info: ServerInfo, _ channel: any Channel) throws {
     guard let server else { return }
     guard info.headers == true else { throw NATSProtocolError("the server knows no headers") }
+    serverVersion = info.version.flatMap(NATSServerVersion.init)
     let mustEncrypt = server.requiresTLS || configuration.certificateAuthorityFile != nil
     let encrypts = mustEncrypt || info.requiresTLS == true
     if encrypts {
@@ -381,7 +391,12 @@ final class Connection {
     observer(current)
   }
 
-  func endObserving(_ id: UInt64) { observers[id] = nil }
+  func endObserving(_ id: UInt64) {
+    observers[id] = nil
+    lossObservers[id] = nil
+  }
+
+  func observeLosses(_ id: UInt64, _ observer: @escaping () -> Void) { lossObservers[id] = observer }
 
   func keep(_ watcher: KeyValueWatcher, _ id: UInt64) { watchers[id] = watcher }
   func release(_ id: UInt64) -> KeyValueWatcher? { watchers.removeValue(forKey: id) }

@@ -160,6 +160,24 @@ public final class NATSClient: Sendable {
     return NATSSubscription { [self] in withConnection { $0.endObserving(id) } }
   }
 
+  /// Tells, on the loop, that the cluster has lost a server that this client is not connected to. It comes before anyone is
+  /// answered that nobody is there: clients of that server are on their way to another. It does not come where the servers
+  /// keep their addresses to themselves (`no_advertise`).
+  public func observeServerLosses(_ observer: @escaping @Sendable () -> Void) -> NATSSubscription {
+    let id = newID()
+    withConnection { $0.observeLosses(id, observer) }
+    return NATSSubscription { [self] in withConnection { $0.endObserving(id) } }
+  }
+
+  /// Of the server at hand, or of the last one; nil where none has said it.
+  var serverVersion: NATSServerVersion? {
+    get async {
+      await withCheckedContinuation { continuation in
+        withConnection { continuation.resume(returning: $0.serverVersion) }
+      }
+    }
+  }
+
   func newID() -> UInt64 { lastID.wrappingAdd(1, ordering: .relaxed).newValue }
 
   private func flushSoon() {

@@ -57,6 +57,8 @@ extension RouterLimits {
 
   /// How long NATS has to answer.
   static let archiveTimeoutSeconds: Int64 = 5
+  /// And where it may be asked again: while JetStream chooses a leader nobody answers.
+  static let archiveQuestionSeconds: Int64 = 2
 
   /// All sessions' rows and records of all Routers: four times what one Router keeps of queues.
   static let archiveByteCount = 4 * storedQueueByteCount

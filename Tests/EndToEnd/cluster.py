@@ -22,6 +22,10 @@ from opus import decode
 from processes import PATIENCE_SECONDS, Server, free_port
 
 
+#: PyPI's nats-server, which keeps several copies equal, as Debian 12's does not.
+CLUSTER_PROGRAM = str(Path(sys.executable).parent / "nats-server")
+
+
 class NATSServer:
     """One nats-server on this machine, which can be killed and started again at the same port."""
 
@@ -31,6 +35,7 @@ class NATSServer:
         self._name = name
         self._store = folder / f"{name}-jetstream"
         self._options = ["-js", "-sd", str(self._store)] if jetstream else []
+        self._program = shutil.which("nats-server")
         self.log = folder / f"{name}.log"
         self._process: subprocess.Popen | None = None
 
@@ -44,6 +49,7 @@ class NATSServer:
         nodes = [NATSServer(folder, name=f"nats-{number}") for number in range(count)]
         routes = ",".join(node._route for node in nodes)
         for node in nodes:
+            node._program = CLUSTER_PROGRAM
             node._options += ["-n", node._name, "--cluster_name", "antiphon", "--cluster", node._route]
             node._options += ["--routes", routes]
         return nodes
@@ -53,11 +59,10 @@ class NATSServer:
         return f"nats://127.0.0.1:{self.port}"
 
     def start(self) -> None:
-        program = shutil.which("nats-server")
-        assert program, "nats-server is missing: deploy/test unpacks it"
+        assert self._program, "nats-server is missing: deploy/test unpacks it"
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                [program, "-a", self.host, "-p", str(self.port), *self._options],
+                [self._program, "-a", self.host, "-p", str(self.port), *self._options],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

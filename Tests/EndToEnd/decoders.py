@@ -24,11 +24,11 @@ def decoders(engine: int) -> list[int]:
 
 def shared_decoders(engine: int) -> list[int]:
     """Those that many productions share: not those of a single suspect, which is acquitted within a second or two."""
-    return [pid for pid in decoders(engine) if not _is_apart(pid) or _age_seconds(pid) > ACQUITTED_SECONDS]
+    return [pid for pid in decoders(engine) if _is_shared(pid) or _age_seconds(pid) > ACQUITTED_SECONDS]
 
 
-def _is_apart(pid: int) -> bool:
-    return b"\0apart\0" in Path(f"/proc/{pid}/cmdline").read_bytes()
+def _is_shared(pid: int) -> bool:
+    return Path(f"/proc/{pid}/cmdline").read_bytes().endswith(b"\0decoder\0")
 
 
 def _age_seconds(pid: int) -> float:

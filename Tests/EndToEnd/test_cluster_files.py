@@ -8,6 +8,7 @@ import urllib.request
 
 import yaml
 
+from cluster import CLUSTER_PROGRAM
 from processes import PATIENCE_SECONDS, ROOT, free_port
 
 SERVICES = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]
@@ -77,7 +78,7 @@ def test_three_nats_servers_with_their_configuration_are_one_cluster(tmp_path):
             assert count == len(NODES)
             (tmp_path / f"{node}.conf").write_text(text)
             with (tmp_path / f"{node}.log").open("wb") as log:
-                command = ["nats-server", "--config", str(tmp_path / f"{node}.conf")]
+                command = [CLUSTER_PROGRAM, "--config", str(tmp_path / f"{node}.conf")]
                 environment = {"PATH": os.environ["PATH"], "NATS_NAME": node}
                 processes.append(subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment))
         deadline = time.monotonic() + PATIENCE_SECONDS

@@ -10,7 +10,7 @@ from itertools import pairwise
 import pytest
 
 from client import Listener, listen, request
-from cluster import Cluster, assert_own_tone, gap_ms, play_all, sessions_of
+from cluster import Cluster, assert_own_tone, gap_ms, metric, play_all, sessions_of
 from inbox import PATIENCE_SECONDS
 from media import OGG_OPUS, tone_clip
 
@@ -188,19 +188,28 @@ async def test_a_router_that_comes_back_finds_what_plays(cluster):
             assert_own_tone(listener, TONES[name], listener.packets())
 
 
-async def test_an_engine_that_changes_its_nats_server_is_heard_again(tmp_path, media):
-    """The Router has not lost its own, and does not see the engine away."""
+async def test_who_changes_the_nats_server_keeps_its_sessions(tmp_path, media):
+    """One of three servers dies. An engine and a Router were connected to it, and the others see neither away."""
     media.make(*CLIPS.values())
     options = ("--nats-replicas", "3")
-    cluster = Cluster(tmp_path, media.root, engines=1, nats=3, router_options=options)
-    for server, node in zip([cluster.router, *cluster.engines], cluster.nodes, strict=False):
-        server.arguments[1] = node.url
+    cluster = Cluster(tmp_path, media.root, engines=2, routers=2, nats=3, router_options=options)
+    for pair in (cluster.routers, cluster.engines):
+        for server, node in zip(pair, cluster.nodes, strict=False):
+            server.arguments[1] = node.url
     with cluster:
         async with AsyncExitStack() as stack:
-            listeners = await play_all(cluster.router, CLIPS, stack)
-            await heard_since(listeners, marks(listeners))
+            names = list(CLIPS)
+            halves = names[::2], names[1::2]
+            listeners = {}
+            for router, half in zip(cluster.routers, halves, strict=True):
+                listeners |= await play_all(router, {name: CLIPS[name] for name in half}, stack)
+            placed = await settled(cluster)
             since = marks(listeners)
             cluster.nodes[1].kill()
             await heard_since(listeners, since, 150)
+            assert await placement(cluster) == placed
+            for router in cluster.routers:
+                assert metric(router, "antiphon_router_home_takeovers_total") == 0
+                assert metric(router, "antiphon_router_sessions_moved_total") == 0
             assert_own_sound(listeners)
-            assert max(gaps_ms(listeners, since, set(TONES))) < 3_000
+            assert max(gaps_ms(listeners, since, set(TONES))) < 2_000

@@ -193,6 +193,49 @@ import Testing
     }
   }
 
+  @Test func `several copies are not kept at a server that does not keep them equal`() async throws {
+    try await withNATS { nats in
+      let server = try await LaggingServer(version: "2.10.25")
+      let bucket = try KeyValueBucket("x", client: try await nats.connect(server.url))
+      var settings = KeyValueBucket.Settings()
+      settings.replicas = 3
+      await #expect(throws: KeyValueError.outdatedServer("2.10.25")) { try await bucket.create(settings) }
+      server.end()
+    }
+  }
+
+  @Test func `versions are compared by number`() throws {
+    let versions = ["2.9.10", "2.10.3", "2.10.26", "2.11.0-RC.1", "10.0.0"].map(NATSServerVersion.init)
+    #expect(versions.compactMap(\.self) == versions.compactMap(\.self).shuffled().sorted())
+    #expect(versions[3]?.description == "2.11.0")
+    #expect(["", "2", "2.10", "2.10.x", "two", "2..1"].allSatisfy { NATSServerVersion($0) == nil })
+  }
+
+  /// Before 2.10 all of them were.
+  @Test func `three nodes take one of several writes at a time`() async throws {
+    try await withNATS { nats in
+      let nodes = try nats.cluster()
+      var settings = KeyValueBucket.Settings()
+      settings.replicas = 3
+      var buckets: [KeyValueBucket] = []
+      for node in nodes {
+        buckets.append(
+          try KeyValueBucket("place", client: try await nats.connect(node.url), timeout: .seconds(5)))
+      }
+      #expect(await eventually(within: 60) { (try? await buckets[0].create(settings)) != nil })
+      for number in 0..<20 {
+        let revision = try await buckets[0].put("a", bytes("\(number)"))
+        let winners = await withTaskGroup(of: Bool.self) { tasks in
+          for bucket in buckets {
+            tasks.addTask { (try? await bucket.update("a", bytes("x"), revision: revision)) != nil }
+          }
+          return await tasks.reduce(into: 0) { $0 += $1 ? 1 : 0 }
+        }
+        #expect(winners == 1)
+      }
+    }
+  }
+
   @Test func `three nodes keep it, and one may go`() async throws {
     try await withNATS { nats in
       let nodes = try nats.cluster()

@@ -30,12 +30,15 @@ final class LaggingServer: Sendable {
 
   var url: String { "nats://127.0.0.1:\(listener.withLock { $0?.localAddress?.port } ?? 0)" }
 
-  init() async throws {
+  /// - Parameter version: as which it greets.
+  init(version: String = "2.10.26") async throws {
     let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton.next())
       .childChannelInitializer { [self] channel in
         connection.withLock { $0 = channel }
         channel.writeAndFlush(
-          ByteBuffer(string: #"INFO {"max_payload":1048576,"headers":true}"# + "\r\n"), promise: nil)
+          ByteBuffer(
+            string: #"INFO {"version":"\#(version)","max_payload":1048576,"headers":true}"# + "\r\n"),
+          promise: nil)
         return channel.eventLoop.makeCompletedFuture {
           try channel.pipeline.syncOperations.addHandler(Reader(server: self))
         }

@@ -126,6 +126,12 @@ import Testing
         client.publish(bytes("1"), to: "a")
         return told.values.count > 20
       }
+      let losses = Told<Bool>()
+      _ = client.observeServerLosses { losses.add(true) }
+      nodes[1].end()
+      #expect(await losses.values(1) == [true])
+      #expect(states.values.count == 1)
+      try nodes[1].start()
       nodes[0].signal(SIGUSR2)
       #expect(await states.values(3).count == 3)
       #expect(states.values[1] == .disconnected(reason: "the server is about to stop"))

@@ -59,6 +59,22 @@ import Testing
     #expect(watch.isAbsent(now: end) == .giveUp)
   }
 
+  @Test func `is patient for a second with those that were connected to a NATS server that is lost`() {
+    var watch = MemberWatch(now: 0)
+    watch.serverWasLost(now: 50)
+    let end = 50 + MemberWatch.serverLossMilliseconds
+    #expect(watch.step(now: 100, isBusy: true) == .ping)
+    #expect(watch.isAbsent(now: 101) == nil)
+    #expect(watch.step(now: end, isBusy: true) == .ping)
+    #expect(watch.isAbsent(now: end) == .giveUp)
+    // Whoever is heard was connected to another one, or is there again.
+    watch = MemberWatch(now: 0)
+    watch.serverWasLost(now: 50)
+    watch.heard(now: 60)
+    #expect(watch.step(now: 160, isBusy: true) == .ping)
+    #expect(watch.isAbsent(now: 161) == .giveUp)
+  }
+
   @Test func `is patient no longer once the member is connected again`() {
     var watch = MemberWatch(now: 0, isReconnecting: true)
     watch.heard(now: 200)

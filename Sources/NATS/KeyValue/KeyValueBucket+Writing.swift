@@ -76,26 +76,7 @@ extension KeyValueBucket {
 
   private static let expectedRevision = "Nats-Expected-Last-Subject-Sequence"
 
-  /// JetStream's code of a write that its servers did not expect at this place. Nothing is written, and by that they agree
-  /// again: on several servers it is the first after `beginRevisions`.
-  private static let outOfStepCode = 10_077
-  private static let maximumAttempts = 3
-
-  @discardableResult
   private func write(
-    _ key: String, _ value: ByteBuffer, headers: NATSHeaders
-  ) async throws(KeyValueError) -> UInt64 {
-    for _ in 1..<Self.maximumAttempts {
-      do throws(KeyValueError) {
-        return try await writeOnce(key, value, headers: headers)
-      } catch {
-        guard case .rejected(Self.outOfStepCode, _) = error else { throw error }
-      }
-    }
-    return try await writeOnce(key, value, headers: headers)
-  }
-
-  private func writeOnce(
     _ key: String, _ value: ByteBuffer, headers: NATSHeaders
   ) async throws(KeyValueError) -> UInt64 {
     let answer = try await ask(subject(key), value, headers: headers)

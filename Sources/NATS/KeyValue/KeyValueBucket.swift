@@ -65,8 +65,12 @@ public struct KeyValueBucket: Sendable {
     self.timeout = timeout
   }
 
-  /// Makes the bucket where it is not there. One with other settings is an error (`rejected`).
+  /// Makes the bucket where it is not there. One with other settings is an error (`rejected`), and so are several replicas
+  /// at a server that does not keep them equal (`outdatedServer`).
   public func create(_ settings: Settings = Settings()) async throws(KeyValueError) {
+    if settings.replicas > 1, let version = await client.serverVersion, version < .keepsReplicasEqual {
+      throw .outdatedServer(version.description)
+    }
     var question = JetStreamQuestions.Stream(
       name: stream, subjects: [prefix + ">"], numReplicas: settings.replicas,
       maxAge: settings.timeToLive?.nanoseconds ?? 0, maxBytes: settings.maximumByteCount,

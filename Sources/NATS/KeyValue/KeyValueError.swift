@@ -6,6 +6,8 @@ public enum KeyValueError: Error, Sendable, Equatable {
   case noJetStream
   /// Nothing was done: the bucket is not there.
   case noBucket
+  /// Nothing was done: servers of this version do not keep the same of a bucket that several of them keep.
+  case outdatedServer(String)
   /// Nothing was done: a key or bucket name that is none.
   case invalidKey(String)
   /// JetStream says no.
@@ -27,6 +29,8 @@ extension KeyValueError: CustomStringConvertible {
     case .wrongRevision: "another value was written before"
     case .noJetStream: "no JetStream serves the bucket now"
     case .noBucket: "there is no such bucket"
+    case .outdatedServer(let version):
+      "nats-server \(version) does not keep several copies of a bucket equal: \(NATSServerVersion.keepsReplicasEqual) or later does"
     case .invalidKey(let key): "no key: \(key)"
     case .rejected(let code, let text): "JetStream says \(code): \(text)"
     case .failed(let error): error.description

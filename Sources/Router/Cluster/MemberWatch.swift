@@ -21,6 +21,8 @@ package struct MemberWatch: Sendable, Equatable {
   package static let maximumUnanswered = 9
   /// After our own connection was lost, others may take longer than we to be connected again.
   package static let reconnectionMilliseconds = 3_000
+  /// After a NATS server was lost that is not ours, those that were connected to it need so long to be at another.
+  package static let serverLossMilliseconds = 1_000
 
   private var heardMilliseconds: Int
   private var unanswered = 0
@@ -31,6 +33,11 @@ package struct MemberWatch: Sendable, Equatable {
   package init(now: Int, isReconnecting: Bool = false) {
     heardMilliseconds = now
     reconnectionEnds = isReconnecting ? now + Self.reconnectionMilliseconds : now
+  }
+
+  /// A NATS server is lost: the member may have been connected to it.
+  package mutating func serverWasLost(now: Int) {
+    reconnectionEnds = max(reconnectionEnds, now + Self.serverLossMilliseconds)
   }
 
   /// Anything has come of it, so that it is connected.

@@ -18,6 +18,7 @@ final class MemberWatches {
   private let onGone: (String) -> Void
   private var rows: [String: Row] = [:]
   private var lastGeneration = 0
+  private var losses: NATSSubscription?
   private var isStopped = false
 
   /// - Parameters:
@@ -35,15 +36,24 @@ final class MemberWatches {
   }
 
   func start() {
+    let context = NIOLoopBound(self, eventLoop: client.eventLoop)
+    losses = client.observeServerLosses { context.value.serverWasLost() }
+    stepRegularly()
+  }
+
+  func stop() {
+    isStopped = true
+    losses?.cancel()
+  }
+
+  private func stepRegularly() {
     guard !isStopped else { return }
     client.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(Self.stepMilliseconds)) { [weak self] in
       guard let self else { return }
       if client.isConnected { step() }
-      start()
+      stepRegularly()
     }
   }
-
-  func stop() { isStopped = true }
 
   func add(_ name: String) {
     lastGeneration += 1
@@ -62,6 +72,11 @@ final class MemberWatches {
   func expectReturn() {
     let now = DataPlane.nowMilliseconds
     for name in rows.keys { rows[name]?.watch = MemberWatch(now: now, isReconnecting: true) }
+  }
+
+  private func serverWasLost() {
+    let now = DataPlane.nowMilliseconds
+    for name in rows.keys { rows[name]?.watch.serverWasLost(now: now) }
   }
 
   private func step() {

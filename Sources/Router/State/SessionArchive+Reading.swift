@@ -76,7 +76,7 @@ extension SessionArchive {
   }
 
   private func last(_ key: String) async throws(ArchiveError) -> KeyValueEntry? {
-    do throws(KeyValueError) { return try await bucket.last(key, from: .leader) } catch {
+    do throws(KeyValueError) { return try await asking.last(key, from: .leader) } catch {
       throw ArchiveError(error)
     }
   }

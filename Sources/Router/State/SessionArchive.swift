@@ -54,6 +54,13 @@ package actor SessionArchive {
     KeyValueBucket(own: "antiphon-sessions", client: client, seconds: RouterLimits.archiveTimeoutSeconds)
   }
 
+  /// For what may be asked again.
+  nonisolated var asking: KeyValueBucket {
+    var asking = bucket
+    asking.timeout = .seconds(RouterLimits.archiveQuestionSeconds)
+    return asking
+  }
+
   /// Makes its bucket where it is not there.
   ///
   /// - Parameter replicas: as `KeyValueBucket.Settings.replicas`.
@@ -62,7 +69,7 @@ package actor SessionArchive {
     settings.replicas = replicas
     settings.maximumByteCount = RouterLimits.archiveByteCount
     settings.allowsErasing = true
-    try await bucket.createUnlessThere(settings)
+    try await asking.createUnlessThere(settings)
   }
 
   // MARK: Writing
