@@ -160,9 +160,9 @@ public final class NATSClient: Sendable {
     return NATSSubscription { [self] in withConnection { $0.endObserving(id) } }
   }
 
-  /// Tells, on the loop, that the cluster has lost a server that this client is not connected to. It comes before anyone is
-  /// answered that nobody is there: clients of that server are on their way to another. It does not come where the servers
-  /// keep their addresses to themselves (`no_advertise`).
+  /// Tells, on the loop, that the cluster has lost a server, whose clients are on their way to another. It comes within
+  /// milliseconds of the first answer that nobody is there. It does not come where the servers keep their addresses to
+  /// themselves (`no_advertise`) or share one.
   public func observeServerLosses(_ observer: @escaping @Sendable () -> Void) -> NATSSubscription {
     let id = newID()
     withConnection { $0.observeLosses(id, observer) }

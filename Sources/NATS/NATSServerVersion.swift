@@ -2,7 +2,7 @@
 package struct NATSServerVersion: Comparable, CustomStringConvertible {
   private let numbers: [Int]
 
-  /// From which on several servers keep the same of a stream. Before it, two of several conditional writes at a time may
+  /// From which on the replicas of a stream stay equal. Before it, two of several conditional writes at a time may
   /// both succeed, and a server that was killed doubles messages once for each that was refused.
   package static let keepsReplicasEqual = NATSServerVersion(numbers: [2, 10, 26])
 

@@ -205,7 +205,14 @@ async def test_who_changes_the_nats_server_keeps_its_sessions(tmp_path, media):
                 listeners |= await play_all(router, {name: CLIPS[name] for name in half}, stack)
             placed = await settled(cluster)
             since = marks(listeners)
+            # They take a moment, as on a network that is slow.
+            leaving = cluster.routers[1], cluster.engines[1]
+            for server in leaving:
+                os.kill(server.pid, signal.SIGSTOP)
             cluster.nodes[1].kill()
+            await asyncio.sleep(0.3)
+            for server in leaving:
+                os.kill(server.pid, signal.SIGCONT)
             await heard_since(listeners, since, 150)
             assert await placement(cluster) == placed
             for router in cluster.routers:

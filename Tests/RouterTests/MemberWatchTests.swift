@@ -26,7 +26,22 @@ import Testing
   @Test func `gives one up of which NATS says that it is not there`() {
     var watch = MemberWatch(now: 0)
     #expect(watch.step(now: Self.silence, isBusy: true) == .ping)
-    #expect(watch.isAbsent(now: Self.silence + 1) == .giveUp)
+    #expect(watch.isAbsent(now: Self.silence + 1) == .confirm)
+    // One question at a time.
+    #expect(watch.step(now: 3 * Self.silence, isBusy: true) == nil)
+    #expect(watch.isAbsent(now: 3 * Self.silence) == .giveUp)
+  }
+
+  @Test func `gives none up that is heard after NATS has said that it is not there`() {
+    var watch = MemberWatch(now: 0)
+    #expect(watch.lost() == .ping)
+    #expect(watch.isAbsent(now: 1) == .confirm)
+    watch.answered(now: 12)
+    #expect(watch.lost() == .ping)
+    #expect(watch.isAbsent(now: 13) == .confirm)
+    // It was connected to a NATS server that is lost, as is known only now.
+    watch.serverWasLost(now: 14)
+    #expect(watch.isAbsent(now: 24) == nil)
   }
 
   @Test func `gives one up that does not answer, after a second and not before`() {
@@ -56,7 +71,7 @@ import Testing
     #expect(watch.step(now: 100, isBusy: true) == .ping)
     #expect(watch.isAbsent(now: end - 1) == nil)
     #expect(watch.step(now: end, isBusy: true) == .ping)
-    #expect(watch.isAbsent(now: end) == .giveUp)
+    #expect(watch.isAbsent(now: end) == .confirm)
   }
 
   @Test func `is patient for a second with those that were connected to a NATS server that is lost`() {
@@ -66,19 +81,19 @@ import Testing
     #expect(watch.step(now: 100, isBusy: true) == .ping)
     #expect(watch.isAbsent(now: 101) == nil)
     #expect(watch.step(now: end, isBusy: true) == .ping)
-    #expect(watch.isAbsent(now: end) == .giveUp)
+    #expect(watch.isAbsent(now: end) == .confirm)
     // Whoever is heard was connected to another one, or is there again.
     watch = MemberWatch(now: 0)
     watch.serverWasLost(now: 50)
     watch.heard(now: 60)
     #expect(watch.step(now: 160, isBusy: true) == .ping)
-    #expect(watch.isAbsent(now: 161) == .giveUp)
+    #expect(watch.isAbsent(now: 161) == .confirm)
   }
 
   @Test func `is patient no longer once the member is connected again`() {
     var watch = MemberWatch(now: 0, isReconnecting: true)
     watch.heard(now: 200)
     #expect(watch.step(now: 200 + Self.silence, isBusy: true) == .ping)
-    #expect(watch.isAbsent(now: 300) == .giveUp)
+    #expect(watch.isAbsent(now: 300) == .confirm)
   }
 }

@@ -52,9 +52,17 @@ enum JetStreamAnswers {
     struct State: Decodable {
       var lastSeq: UInt64
     }
-    /// Another stream of the same name was made at another time.
+    /// RFC 3339, with up to nine decimals. Another stream of the same name was made at another time.
     var created: String
     var state: State
+
+    var createdMilliseconds: UInt64? {
+      guard let time = try? Date(created.prefix(19) + "Z", strategy: .iso8601),
+        let seconds = UInt64(exactly: time.timeIntervalSince1970)
+      else { return nil }
+      let decimals = created.dropFirst(20).prefix { $0.isNumber }.prefix(3)
+      return seconds * 1_000 + (UInt64("\(decimals)00".prefix(3)) ?? 0)
+    }
   }
 
   /// A consumer is made.

@@ -62,11 +62,17 @@ extension KeyValueBucket {
         filter: subject(filter, allowsWildcards: true), seq: revision.map { $0 + 1 }))
   }
 
-  /// Has revisions begin at a number, where nothing was ever written.
-  public func beginRevisions(at revision: UInt64) async throws(KeyValueError) {
+  /// Has revisions begin with the time at which the bucket was made, in Unix milliseconds, where nothing was ever written.
+  ///
+  /// All who do it have them begin with the same, so that one that is late takes away nothing that was written since.
+  public func beginRevisionsWithTime() async throws(KeyValueError) {
     let answer = try await ask("$JS.API.STREAM.INFO.\(stream)", ByteBuffer())
-    guard try JetStreamAnswers.decode(JetStreamAnswers.Stream.self, answer).state.lastSeq == 0 else { return }
-    try await purge(JetStreamQuestions.Purge(filter: nil, seq: revision))
+    let found = try JetStreamAnswers.decode(JetStreamAnswers.Stream.self, answer)
+    guard found.state.lastSeq == 0 else { return }
+    guard let created = found.createdMilliseconds else {
+      throw .rejected(code: 0, "the time at which the stream was made cannot be read: \(found.created)")
+    }
+    try await purge(JetStreamQuestions.Purge(filter: nil, seq: created))
   }
 
   private func purge(_ question: JetStreamQuestions.Purge) async throws(KeyValueError) {

@@ -6,7 +6,7 @@ public enum KeyValueError: Error, Sendable, Equatable {
   case noJetStream
   /// Nothing was done: the bucket is not there.
   case noBucket
-  /// Nothing was done: servers of this version do not keep the same of a bucket that several of them keep.
+  /// Nothing was done: servers of this version do not keep several replicas of a bucket equal.
   case outdatedServer(String)
   /// Nothing was done: a key or bucket name that is none.
   case invalidKey(String)
@@ -30,7 +30,7 @@ extension KeyValueError: CustomStringConvertible {
     case .noJetStream: "no JetStream serves the bucket now"
     case .noBucket: "there is no such bucket"
     case .outdatedServer(let version):
-      "nats-server \(version) does not keep several copies of a bucket equal: \(NATSServerVersion.keepsReplicasEqual) or later does"
+      "nats-server \(version) does not keep several replicas of a bucket equal: \(NATSServerVersion.keepsReplicasEqual) or later does"
     case .invalidKey(let key): "no key: \(key)"
     case .rejected(let code, let text): "JetStream says \(code): \(text)"
     case .failed(let error): error.description

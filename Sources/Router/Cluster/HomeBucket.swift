@@ -31,7 +31,7 @@ package struct HomeBucket: Sendable {
     var settings = KeyValueBucket.Settings()
     settings.replicas = replicas
     try await bucket.createUnlessThere(settings)
-    try await bucket.beginRevisions(at: UInt64(Grant.nowMilliseconds))
+    try await bucket.beginRevisionsWithTime()
   }
 
   /// - Parameter onEvent: told on the loop: the session, its home and the revision; nil once all that was there is told.

@@ -7,6 +7,8 @@ package struct MemberWatch: Sendable, Equatable {
   package enum Action: Sendable, Equatable {
     /// To be followed by `answered`, `isAbsent` or `didNotAnswer`.
     case ping
+    /// The same after `confirmationMilliseconds`.
+    case confirm
     case giveUp
   }
 
@@ -19,6 +21,9 @@ package struct MemberWatch: Sendable, Equatable {
   /// Unanswered questions in a row. They are counted, and not the time: a Router that has been stopped itself has heard
   /// nobody.
   package static let maximumUnanswered = 9
+  /// How long after the first word that nobody is there it is asked again. A NATS server closes several connections to
+  /// another one that is lost, and says that it is lost with the last of them.
+  package static let confirmationMilliseconds = 10
   /// After our own connection was lost, others may take longer than we to be connected again.
   package static let reconnectionMilliseconds = 3_000
   /// After a NATS server was lost that is not ours, those that were connected to it need so long to be at another.
@@ -26,6 +31,7 @@ package struct MemberWatch: Sendable, Equatable {
 
   private var heardMilliseconds: Int
   private var unanswered = 0
+  private var isMissed = false
   private var isAsking = false
   private var reconnectionEnds: Int
 
@@ -44,6 +50,7 @@ package struct MemberWatch: Sendable, Equatable {
   package mutating func heard(now: Int) {
     heardMilliseconds = now
     unanswered = 0
+    isMissed = false
     reconnectionEnds = now
   }
 
@@ -79,6 +86,10 @@ package struct MemberWatch: Sendable, Equatable {
   /// The NATS server says that nobody answers.
   package mutating func isAbsent(now: Int) -> Action? {
     isAsking = false
-    return now >= reconnectionEnds ? .giveUp : nil
+    guard now >= reconnectionEnds else { return nil }
+    guard !isMissed else { return .giveUp }
+    isMissed = true
+    isAsking = true
+    return .confirm
   }
 }

@@ -88,6 +88,12 @@ final class MemberWatches {
     switch action {
     case nil: break
     case .ping: ping(name)
+    case .confirm:
+      guard let generation = rows[name]?.generation else { return }
+      let wait = TimeAmount.milliseconds(Int64(MemberWatch.confirmationMilliseconds))
+      client.eventLoop.assumeIsolated().scheduleTask(in: wait) { [weak self] in
+        if let self, !isStopped, rows[name]?.generation == generation { ping(name) }
+      }
     case .giveUp:
       rows[name] = nil
       onGone(name)

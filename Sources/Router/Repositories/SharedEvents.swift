@@ -93,7 +93,7 @@ package actor SharedEvents: EventKeeper {
     settings.maximumByteCount = RouterLimits.sharedEventsByteCount
     settings.discardsOldest = true
     try await bucket.createUnlessThere(settings)
-    try await bucket.beginRevisions(at: UInt64(Grant.nowMilliseconds))
+    try await bucket.beginRevisionsWithTime()
   }
 
   private func take(_ entry: KeyValueEntry) async {

@@ -84,11 +84,11 @@ extension SessionArchive {
   /// - Returns: nil for what is not there.
   private func rows(_ revisions: [UInt64], of id: SessionID) async throws(ArchiveError) -> [String?] {
     let prefix = "\(id.keyToken)."
-    let answers = await PipelinedRequests.run(revisions) { [bucket] revision in
+    let answers = await PipelinedRequests.run(revisions) { [asking] revision in
       await Self.result { () throws(KeyValueError) -> KeyValueEntry? in
         // A replica may be a moment behind, or gone.
-        if let entry = try? await bucket.get(revision: revision) { return entry }
-        return try await bucket.get(revision: revision, from: .leader)
+        if let entry = try? await asking.get(revision: revision) { return entry }
+        return try await asking.get(revision: revision, from: .leader)
       }
     }
     var rows: [String?] = []

@@ -8,11 +8,11 @@ extension SessionArchive {
   func settle(_ ids: Set<SessionID>, _ outcome: inout Outcome) async {
     let unknown = ids.filter { unsettled[$0] != nil }
     guard !unknown.isEmpty else { return }
-    let entries = await PipelinedRequests.run(Array(unknown)) { [bucket] id in
+    let entries = await PipelinedRequests.run(Array(unknown)) { [asking] id in
       (
         id,
         await Self.result { () throws(KeyValueError) in
-          try await bucket.last(id.recordKey, from: .leader)
+          try await asking.last(id.recordKey, from: .leader)
         }
       )
     }
