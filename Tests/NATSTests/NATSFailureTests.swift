@@ -126,6 +126,13 @@ import Testing
         client.publish(bytes("1"), to: "a")
         return told.values.count > 20
       }
+      // Nor does the first know the second before it has heard of it.
+      let heard = Told<String>()
+      _ = try client.subscribe(to: "b") { heard.add(String(buffer: $0.payload)) }
+      await eventually {
+        near.publish(bytes("1"), to: "b")
+        return heard.values.count > 20
+      }
       let losses = Told<Bool>()
       _ = client.observeServerLosses { losses.add(true) }
       nodes[1].end()

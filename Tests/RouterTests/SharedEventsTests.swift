@@ -221,6 +221,36 @@ private struct Member {
     }
   }
 
+  /// The watch begins anew once it knows that it follows another bucket: what it has told of it by then comes twice.
+  @Test(.timeLimit(.minutes(3)))
+  func `are the same where JetStream has them again`() async throws {
+    try await withMembers(2) { members, nats in
+      try await expect(["a", "b", "c", "d"], of: members, count: 4)
+      let bucket = try await nats.bucket()
+      let told = Told<KeyValueWatchEvent>()
+      let watch = try bucket.watch(withHistory: true) { told.add($0) }
+      #expect(await told.values(5).last == .current)
+      watch.cancel()
+      try await bucket.destroy()
+      var settings = KeyValueBucket.Settings()
+      settings.history = RouterLimits.maximumEventsPerRepository
+      try await bucket.create(settings)
+      try await bucket.beginRevisionsWithTime()
+      for case .entry(let entry) in told.values {
+        if let value = entry.value { try await bucket.put(entry.key, value) }
+      }
+      try await expect(["e"], of: members, count: 5)
+      for member in members {
+        var heard: [Int] = []
+        for await music in member.music {
+          heard.append(music.number)
+          if music.number == 5 { break }
+        }
+        #expect(heard == [1, 2, 3, 4, 5])
+      }
+    }
+  }
+
   /// Each Router in turn is told of a delivery, until it has kept it; then all of them have the same.
   private func expect(_ deliveries: [String], of members: [Member], count: Int) async throws {
     for (index, delivery) in deliveries.enumerated() {

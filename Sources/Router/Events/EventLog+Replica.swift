@@ -20,12 +20,18 @@ extension EventLog {
 
   /// Writes down what a Router has written at JetStream.
   ///
-  /// - Returns: its repository, with it.
-  func apply(_ shared: SharedEvent) async throws -> Repository {
+  /// - Parameter mayBeToldAgain: whether it may have been written down, and be too old to be kept by now.
+  /// - Returns: its repository, with it; nil where it was written down before.
+  func apply(_ shared: SharedEvent, mayBeToldAgain: Bool) async throws -> Repository? {
     try await store.write { [clock] database in
       let id = shared.event.repositoryID
       let known = try Self.repository(id, database)
-      if known.map({ $0.lastNumber >= shared.number }) == true {
+      if let known, known.lastNumber >= shared.number {
+        let written = try String.fetchOne(
+          database, sql: "SELECT event FROM event WHERE repository_id = ? AND number = ?",
+          arguments: [id.description, shared.number])
+        let isWritten = written.map { $0 == JSON.text(shared.event) } ?? mayBeToldAgain
+        guard !isWritten else { return nil }
         // Its events were lost at JetStream, and are counted anew.
         try RepositoryEviction(database).evict(id)
       }

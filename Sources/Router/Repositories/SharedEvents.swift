@@ -17,9 +17,11 @@ package actor SharedEvents: EventKeeper {
   private let bus: EventBus
   private let statistics: RepositoryStatistics
   private let logger: Logger
-  /// What was applied last of the bucket, and of each repository.
+  /// What was told last of the bucket, and of each repository: what its next write expects.
   private var applied: UInt64 = 0
   private var revisions: [SessionID: UInt64] = [:]
+  /// The highest revision that was told of each repository: up to it a watch that begins anew tells again.
+  private var highest: [SessionID: UInt64] = [:]
   /// Whether all that was there at the start is applied: what comes then is heard.
   private var isCurrent = false
   /// Repositories whose last event this Router cannot read.
@@ -101,9 +103,6 @@ package actor SharedEvents: EventKeeper {
       if let source = entry.value.map({ String(buffer: $0) }) {
         await untilDone { [log] in try await log.applyPollMark(of: source) }
       }
-    } else if let id = SessionID(eventsKey: entry.key), entry.revision <= revisions[id] ?? 0 {
-      // Told again, by a watch that begins anew. Where JetStream has lost what came behind it, it is the last.
-      revisions[id] = entry.revision
     } else if let event = entry.value.flatMap(Self.decode) {
       await untilDone { [self] in try await take(event, entry.revision) }
     } else if let id = SessionID(eventsKey: entry.key) {
@@ -119,10 +118,19 @@ package actor SharedEvents: EventKeeper {
   }
 
   private func take(_ event: SharedEvent, _ revision: UInt64) async throws {
-    let repository = try await log.apply(event)
-    if let evicted = event.evicted { revisions[evicted] = nil }
-    revisions[repository.id] = revision
-    unreadable.remove(repository.id)
+    let id = event.event.repositoryID
+    let repository = try await log.apply(event, mayBeToldAgain: revision <= highest[id] ?? 0)
+    revisions[id] = revision
+    unreadable.remove(id)
+    guard let repository else {
+      highest[id] = max(highest[id] ?? 0, revision)
+      return
+    }
+    highest[id] = revision
+    if let evicted = event.evicted {
+      revisions[evicted] = nil
+      highest[evicted] = nil
+    }
     // Its events were lost at JetStream, and are counted anew.
     if repositories.repository(repository.id).map({ $0.lastNumber >= event.number }) == true {
       repositories.forget(repository.id)
