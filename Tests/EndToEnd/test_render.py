@@ -182,6 +182,7 @@ async def test_what_cannot_be_done_is_refused(antiphon):
     assert long.status == 400 and "length" in long.report["message"], long.report
 
 
+@pytest.mark.measures
 async def test_many_renderings_at_once_leave_what_plays_alone(antiphon, bystander):
     """The bystander is a session that plays meanwhile, and may not have a gap."""
     bodies = [score(seed=seed, instrument="pad", length=4 * RATE) for seed in range(30)]
