@@ -15,7 +15,7 @@ extension NATSClient {
     return publish(payload, to: subject)
   }
 
-  /// Answers a frame of an attachment that is none any more: its sender is to know. Nothing follows an end.
+  /// Tells the sender of a frame that its attachment has ended. A frame that says so itself has no answer.
   package func refuse(_ payload: ByteBuffer, to subject: String) {
     guard let frame = ClusterFrame(header: payload.readableBytesView), frame.kind != .close else { return }
     publish(ClusterFrame(.close, attachment: frame.attachment, number: 0), to: subject)

@@ -22,7 +22,7 @@ from opus import decode
 from processes import PATIENCE_SECONDS, Server, free_port
 
 
-#: PyPI's nats-server, which keeps several copies equal, as Debian 12's does not.
+#: PyPI's nats-server, which keeps replicas equal. Debian 12's does not.
 CLUSTER_PROGRAM = str(Path(sys.executable).parent / "nats-server")
 
 

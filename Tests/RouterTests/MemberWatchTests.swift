@@ -82,7 +82,7 @@ import Testing
     #expect(watch.isAbsent(now: 101) == nil)
     #expect(watch.step(now: end, isBusy: true) == .ping)
     #expect(watch.isAbsent(now: end) == .confirm)
-    // Whoever is heard was connected to another one, or is there again.
+    // A member that is heard was connected to another server, or is connected again.
     watch = MemberWatch(now: 0)
     watch.serverWasLost(now: 50)
     watch.heard(now: 60)

@@ -54,7 +54,7 @@ final class NATSEngineTransport: EngineTransport {
   /// Takes a message of the engine.
   ///
   /// - Parameter now: monotonic milliseconds.
-  /// - Returns: false where it is of an attachment that is none any more.
+  /// - Returns: false where its attachment has ended.
   func received(_ payload: ByteBuffer, now: Int) -> Bool {
     guard let frame = ClusterFrame(header: payload.readableBytesView) else { return true }
     guard let connection, connection.attachment == frame.attachment else { return frame.kind == .close }

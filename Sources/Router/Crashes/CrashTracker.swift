@@ -126,7 +126,7 @@ package struct CrashTracker: Sendable {
     changed.insert(play.address)
   }
 
-  /// Forgets the plays that are none any more.
+  /// Forgets the plays that have ended.
   package mutating func retain(_ isLive: (String) -> Bool) {
     for tag in plays.keys where !isLive(tag) { ended(tag) }
   }
