@@ -3,27 +3,19 @@ import NIOCore
 import NIOPosix
 import NIOSSL
 
-/// The connection to one of the servers: made, kept, made again, with its subscriptions. Confined to the loop.
+/// The connection to one of the servers: made, kept, made again. Confined to the loop.
 final class Connection {
   private enum State {
     case unstarted
     /// Between two attempts.
     case idle
     case connecting
-    /// INFO is to come.
-    case greeting(any Channel)
-    /// The server has our CONNECT and the subscriptions; its PONG says that it takes them.
-    case joining(any Channel)
+    /// The server's INFO is to come.
+    case awaitingInfo(any Channel)
+    /// CONNECT and the subscriptions are sent; the server's PONG confirms them.
+    case awaitingPong(any Channel)
     case established(any Channel, server: String)
     case stopped
-  }
-
-  private struct Subscription {
-    var subject: String
-    var queue: String?
-    var onMessage: (NATSMessage) -> Void
-    /// The connection that was told.
-    var connection: UInt64?
   }
 
   let configuration: NATSConfiguration
@@ -42,14 +34,13 @@ final class Connection {
   private var unansweredPings = 0
   private var maximumPayload = 0
   private(set) var serverVersion: NATSServerVersion?
-  /// The cluster's servers, as the server at hand has named them.
-  private var named: Set<String> = []
-  /// Why there is no connection.
-  private(set) var absence = "it has not been tried yet"
+  /// The cluster's servers, as the server at hand has clusterServers them.
+  private var clusterServers: Set<String> = []
+  /// Why there is no connection. Empty while there is one.
+  private(set) var disconnectReason = "no connection attempt has been made yet"
   private var lastServerError: String?
-  private var subscriptions: [UInt64: Subscription] = [:]
-  private var observers: [UInt64: (NATSConnectionState) -> Void] = [:]
-  private var lossObservers: [UInt64: () -> Void] = [:]
+  private let subscriptions = Subscriptions()
+  private let observers = ConnectionObservers()
   /// They live until their watch is cancelled.
   private var watchers: [UInt64: KeyValueWatcher] = [:]
 
@@ -69,7 +60,7 @@ final class Connection {
     servers = ServerList(configuration.servers, limits: configuration.limits, random: &random)
   }
 
-  // MARK: Making it
+  // MARK: Connecting
 
   func start() {
     guard case .unstarted = state else { return }
@@ -93,7 +84,7 @@ final class Connection {
 
   private var channel: (any Channel)? {
     switch state {
-    case .greeting(let channel), .joining(let channel), .established(let channel, _): channel
+    case .awaitingInfo(let channel), .awaitingPong(let channel), .established(let channel, _): channel
     case .unstarted, .idle, .connecting, .stopped: nil
     }
   }
@@ -127,7 +118,7 @@ final class Connection {
         case .success(let channel): opened(channel)
         case .failure(let error):
           guard case .connecting = state else { return }
-          wentAway("no connection to \(server.description): \(Self.describe(error))")
+          connectionEnded("no connection to \(server.description): \(Self.describe(error))")
         }
       }
   }
@@ -136,17 +127,17 @@ final class Connection {
     guard case .connecting = state else { return channel.close(promise: nil) }
     number += 1
     lastServerError = nil
-    state = .greeting(channel)
+    state = .awaitingInfo(channel)
     let number = number
     let timeout = configuration.limits.handshakeTimeout
     eventLoop.assumeIsolated().scheduleTask(in: timeout) { [weak self] in
       guard let self, self.number == number else { return }
       if case .established = state { return }
-      lost("the server has not accepted us in \(timeout.nanoseconds / 1_000_000) ms", channel: channel)
+      lost("the handshake timed out after \(timeout.nanoseconds / 1_000_000) ms", channel: channel)
     }
   }
 
-  // MARK: What the server says
+  // MARK: Events from the server
 
   func received(_ event: NATSParser.Event, on channel: any Channel) throws {
     guard self.channel === channel else { return }
@@ -158,27 +149,25 @@ final class Connection {
       if id == Self.inboxSubscription {
         replies.received(message)
       } else {
-        subscriptions[id]?.onMessage(message)
+        subscriptions.deliver(message, to: id)
       }
     case .ping: sendControl(Frames.pong)
-    case .pong: ponged()
+    case .pong: handlePong()
     case .ok: break
-    case .info(let json): try informed(ServerInfo.decode(json), channel)
-    case .error(let text): told(of: text)
+    case .info(let json): try handleInfo(ServerInfo.decode(json), channel)
+    case .error(let text): handleServerError(text)
     }
   }
 
-  private func informed(_ info: ServerInfo, _ channel: any Channel) throws {
+  private func handleInfo(_ info: ServerInfo, _ channel: any Channel) throws {
     guard let server else { return }
-    servers.discover(info.others ?? [], from: server)
+    servers.discover(info.clusterURLs ?? [], from: server)
     maximumPayload = max(0, info.maximumPayload)
-    let before = named
-    named = Set(info.others ?? [])
-    if case .greeting = state { return try greeted(info, channel) }
-    if !before.isSubset(of: named) {
-      for id in lossObservers.keys.sorted() { lossObservers[id]?() }
-    }
-    if info.isLeaving == true, servers.all.count > 1 {
+    let before = clusterServers
+    clusterServers = Set(info.clusterURLs ?? [])
+    if case .awaitingInfo = state { return try startHandshake(info, channel) }
+    if !before.isSubset(of: clusterServers) { observers.notifyServerLoss() }
+    if info.isLameDuck == true, servers.all.count > 1 {
       // Its clients are told all at once, and do not all come to another in one moment.
       eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(.random(in: 0...250))) { [weak self] in
         self?.lost("the server is about to stop", channel: channel)
@@ -186,19 +175,19 @@ final class Connection {
     }
   }
 
-  private func greeted(_ info: ServerInfo, _ channel: any Channel) throws {
+  private func startHandshake(_ info: ServerInfo, _ channel: any Channel) throws {
     guard let server else { return }
-    guard info.headers == true else { throw NATSProtocolError("the server knows no headers") }
+    guard info.headers == true else { throw NATSProtocolError("the server does not support message headers") }
     serverVersion = info.version.flatMap(NATSServerVersion.init)
     let mustEncrypt = server.requiresTLS || configuration.certificateAuthorityFile != nil
     let encrypts = mustEncrypt || info.requiresTLS == true
     if encrypts {
       guard info.requiresTLS == true || info.offersTLS == true else {
-        throw NATSProtocolError("the server does not encrypt, and it has to")
+        throw NATSProtocolError("TLS is required, but the server does not offer it")
       }
       guard let tls else {
         throw NATSProtocolError(
-          "it has to be encrypted, and this machine knows no authorities: install ca-certificates, or name a file of them"
+          "TLS is required, but no trusted CA certificates are available: install ca-certificates or configure a CA file"
         )
       }
       let name = server.certificateName ?? server.host
@@ -207,7 +196,7 @@ final class Connection {
       try channel.pipeline.syncOperations.addHandler(
         NIOSSLClientHandler(context: tls, serverHostname: isAddress ? nil : name), position: .first)
     }
-    state = .joining(channel)
+    state = .awaitingPong(channel)
     let options = ConnectOptions(name: configuration.name, isEncrypted: encrypts, login: server.login)
     guard let path = configuration.credentialsFile else { return try join(options, channel) }
     // Reading a file may block.
@@ -215,7 +204,7 @@ final class Connection {
     NIOThreadPool.singleton.runIfActive(eventLoop: eventLoop) { try NATSCredentials(path: path) }
       .assumeIsolated()
       .whenComplete { [weak self] result in
-        guard let self, case .joining(let current) = state, current === channel else { return }
+        guard let self, case .awaitingPong(let current) = state, current === channel else { return }
         do {
           var options = options
           try options.sign(nonce, with: result.get())
@@ -227,25 +216,25 @@ final class Connection {
   private func join(_ options: ConnectOptions, _ channel: any Channel) throws {
     var lines = try ByteBuffer(string: options.line())
     lines.writeString(Frames.subscription(inbox + "*", queue: nil, id: Self.inboxSubscription))
-    for (id, subscription) in subscriptions {
-      lines.writeString(Frames.subscription(subscription.subject, queue: subscription.queue, id: id))
-      subscriptions[id]?.connection = number
+    for id in subscriptions.unsent(on: number) {
+      lines.writeString(subscriptions.line(of: id) ?? "")
+      subscriptions.markSent(id, on: number)
     }
     lines.writeString(Frames.ping)
     channel.writeAndFlush(lines, promise: nil)
   }
 
-  private func ponged() {
+  private func handlePong() {
     unansweredPings = 0
-    guard case .joining(let channel) = state, let server else { return }
+    guard case .awaitingPong(let channel) = state, let server else { return }
     state = .established(channel, server: server.description)
-    absence = ""
+    disconnectReason = ""
     servers.reached()
     counters.connections.add(1)
     outbox.open(connection: number, maximumPayload: maximumPayload)
-    for id in subscriptions.keys where subscriptions[id]?.connection != number { sendSubscription(id) }
+    for id in subscriptions.unsent(on: number) { send(subscription: id) }
     logger.info("connected to NATS at \(server.description)")
-    tell(.connected(server: server.description))
+    observers.notify(.connected(server: server.description))
     pingLater(number)
   }
 
@@ -261,33 +250,33 @@ final class Connection {
     }
   }
 
-  private func told(of error: String) {
+  private func handleServerError(_ error: String) {
     counters.serverErrors.add(1)
     // Each publication without permission is answered: one line for those that are the same.
-    if lastServerError != error { logger.warning("NATS says: \(error)") }
+    if lastServerError != error { logger.warning("the NATS server reported an error: \(error)") }
     lastServerError = error
   }
 
-  // MARK: Losing it
+  // MARK: Disconnecting
 
   private static func describe(_ error: any Error) -> String {
     guard let error = error as? NIOConnectionError else { return "\(error)" }
     if let failure = error.connectionErrors.first { return "\(failure.error)" }
-    return (error.dnsAError ?? error.dnsAAAAError).map { "the name is not known: \($0)" } ?? "\(error)"
+    return (error.dnsAError ?? error.dnsAAAAError).map { "host name lookup failed: \($0)" } ?? "\(error)"
   }
 
   func lost(_ reason: String, channel: any Channel) {
     guard self.channel === channel else { return }
-    wentAway(lastServerError.map { "\(reason) (\($0))" } ?? reason)
+    connectionEnded(lastServerError.map { "\(reason) (\($0))" } ?? reason)
     // Closing tells the handler at once, and by then this is no longer our channel.
     channel.close(promise: nil)
   }
 
-  private func wentAway(_ reason: String) {
+  private func connectionEnded(_ reason: String) {
     let wasEstablished = if case .established = state { true } else { false }
     state = .idle
     unansweredPings = 0
-    if wasEstablished || absence != reason {
+    if wasEstablished || disconnectReason != reason {
       logger.warning("not connected to NATS: \(reason); trying again")
     }
     finish(reason, .connectionLost, wasEstablished: wasEstablished)
@@ -295,13 +284,13 @@ final class Connection {
   }
 
   private func finish(_ reason: String, _ error: NATSError, wasEstablished: Bool = true) {
-    absence = reason
+    disconnectReason = reason
     outbox.close()
     replies.finishAll(error)
-    if wasEstablished { tell(.disconnected(reason: reason)) }
+    if wasEstablished { observers.notify(.disconnected(reason: reason)) }
   }
 
-  // MARK: What we say
+  // MARK: Writing
 
   /// Writes what waits to the socket.
   func flush() {
@@ -311,12 +300,12 @@ final class Connection {
     channel.writeAndFlush(bytes).whenComplete { _ in outbox.sent(count, connection: connection) }
   }
 
-  /// Writes once, what is appended until the loop is done with what it is at.
+  /// Flushes once at the end of the current loop iteration.
   private func flushSoon() {
     eventLoop.assumeIsolated().execute { [self] in flush() }
   }
 
-  /// Appends a line, and sees to it that it is sent.
+  /// Appends a line and schedules a flush.
   ///
   /// - Returns: the connection that has it.
   @discardableResult
@@ -327,7 +316,7 @@ final class Connection {
       if mustFlush { flushSoon() }
       return connection
     case .full:
-      if let channel { lost("the server does not read", channel: channel) }
+      if let channel { lost("the send buffer is full: the server does not read", channel: channel) }
       return nil
     case .notConnected, .tooLarge: return nil
     }
@@ -342,7 +331,7 @@ final class Connection {
     do throws(NATSError) {
       guard case .established = state else {
         if case .stopped = state { throw .closed }
-        throw .notConnected(absence)
+        throw .notConnected(disconnectReason)
       }
       let limits = configuration.limits
       try Frames.check(subject: subject, limits: limits, allowsWildcards: false)
@@ -352,7 +341,7 @@ final class Connection {
       }
       number = added
       let mustFlush = try outbox.publish(
-        payload, to: subject, reply: "\(inbox)\(added)", headers: block, .control, absence: absence)
+        payload, to: subject, reply: "\(inbox)\(added)", headers: block, .control, absence: disconnectReason)
       if mustFlush { flushSoon() }
     } catch {
       if let number { replies.finish(number, .failure(error)) } else { then(.failure(error)) }
@@ -369,51 +358,35 @@ final class Connection {
     _ id: UInt64, to subject: String, queue: String?, connection: UInt64?,
     _ onMessage: @escaping (NATSMessage) -> Void
   ) {
-    subscriptions[id] = Subscription(
-      subject: subject, queue: queue, onMessage: onMessage, connection: connection)
-    if case .established = state, connection != number { sendSubscription(id) }
+    subscriptions.add(id, to: subject, queue: queue, connection: connection, onMessage)
+    if case .established = state, connection != number { send(subscription: id) }
   }
 
   func unsubscribe(_ id: UInt64) {
-    guard let subscription = subscriptions.removeValue(forKey: id) else { return }
-    if subscription.connection == number { sendControl(Frames.end(ofSubscription: id)) }
+    if subscriptions.remove(id) == number { sendControl(Frames.end(ofSubscription: id)) }
   }
 
-  private func sendSubscription(_ id: UInt64) {
-    guard let subscription = subscriptions[id] else { return }
-    let line = Frames.subscription(subscription.subject, queue: subscription.queue, id: id)
-    subscriptions[id]?.connection = sendControl(line)
+  private func send(subscription id: UInt64) {
+    guard let line = subscriptions.line(of: id) else { return }
+    subscriptions.markSent(id, on: sendControl(line))
   }
 
   /// Tells how it is, now and at each change.
   func observe(_ id: UInt64, _ observer: @escaping (NATSConnectionState) -> Void) {
-    observers[id] = observer
-    observer(current)
+    observers.add(id, observer)
+    if case .established(_, let server) = state {
+      observer(.connected(server: server))
+    } else {
+      observer(.disconnected(reason: disconnectReason))
+    }
   }
 
-  func endObserving(_ id: UInt64) {
-    observers[id] = nil
-    lossObservers[id] = nil
+  func observeServerLosses(_ id: UInt64, _ observer: @escaping () -> Void) {
+    observers.addServerLossObserver(id, observer)
   }
 
-  func observeLosses(_ id: UInt64, _ observer: @escaping () -> Void) { lossObservers[id] = observer }
+  func endObserving(_ id: UInt64) { observers.remove(id) }
 
   func keep(_ watcher: KeyValueWatcher, _ id: UInt64) { watchers[id] = watcher }
   func release(_ id: UInt64) -> KeyValueWatcher? { watchers.removeValue(forKey: id) }
-
-  private var current: NATSConnectionState {
-    if case .established(_, let server) = state { return .connected(server: server) }
-    return .disconnected(reason: absence)
-  }
-
-  private func tell(_ state: NATSConnectionState) {
-    for id in observers.keys.sorted() { observers[id]?(state) }
-  }
-}
-
-/// How a client stands with its servers.
-public enum NATSConnectionState: Sendable, Equatable {
-  /// Subscriptions are in effect.
-  case connected(server: String)
-  case disconnected(reason: String)
 }

@@ -21,7 +21,7 @@ enum Frames {
       }
     }
     guard isSound, lengthOfToken > 0, subject.utf8.count <= limits.subjectByteCount else {
-      throw .invalid("no NATS subject: \(subject.prefix(200))")
+      throw .invalid("invalid NATS subject: \(subject.prefix(200))")
     }
   }
 

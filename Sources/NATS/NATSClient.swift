@@ -27,7 +27,7 @@ public final class NATSClient: Sendable {
   ) throws(NATSError) {
     guard !configuration.servers.isEmpty, configuration.servers.count <= configuration.limits.serverCount
     else {
-      throw .invalid("1 to \(configuration.limits.serverCount) NATS servers can be given")
+      throw .invalid("give 1 to \(configuration.limits.serverCount) NATS servers")
     }
     self.configuration = configuration
     self.eventLoop = eventLoop
@@ -58,7 +58,7 @@ public final class NATSClient: Sendable {
         var waiting: CheckedContinuation<Result<Void, NATSError>, Never>? = continuation
         let timer = eventLoop.assumeIsolated().scheduleTask(in: timeout) {
           connection.endObserving(id)
-          waiting?.resume(returning: .failure(.notConnected(connection.absence)))
+          waiting?.resume(returning: .failure(.notConnected(connection.disconnectReason)))
           waiting = nil
         }
         connection.observe(id) { state in
@@ -100,7 +100,7 @@ public final class NATSClient: Sendable {
     } catch {
       switch error {
       case .overloaded: counters.droppedWhileFull.add(1)
-      case .notConnected: counters.droppedWhileAway.add(1)
+      case .notConnected: counters.droppedWhileDisconnected.add(1)
       default: counters.droppedAsInvalid.add(1)
       }
       return false
@@ -165,7 +165,7 @@ public final class NATSClient: Sendable {
   /// themselves (`no_advertise`) or share one.
   public func observeServerLosses(_ observer: @escaping @Sendable () -> Void) -> NATSSubscription {
     let id = newID()
-    withConnection { $0.observeLosses(id, observer) }
+    withConnection { $0.observeServerLosses(id, observer) }
     return NATSSubscription { [self] in withConnection { $0.endObserving(id) } }
   }
 

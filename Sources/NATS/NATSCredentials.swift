@@ -27,10 +27,10 @@ package struct NATSCredentials: Sendable {
       .map(\.trimmed)
       .filter { !$0.isEmpty && !$0.contains("-----") && !$0.contains(" ") && !$0.hasPrefix("#") }
     guard let seed = values.first(where: { $0.hasPrefix("S") && !$0.contains(".") }) else {
-      throw .invalid("no NATS seed is in it")
+      throw .invalid("it contains no NATS seed")
     }
     key = try NKey(seed: seed)
     token = values.first { $0.contains(".") }
-    guard key.kind == .user else { throw .invalid("its NATS seed is not a user's") }
+    guard key.kind == .user else { throw .invalid("its NATS seed is not a user seed") }
   }
 }

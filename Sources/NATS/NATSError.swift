@@ -17,7 +17,7 @@ public enum NATSError: Error, Sendable, Equatable {
   /// The client has been closed.
   case closed
 
-  /// Whether the request may have been acted upon: who asked has to look before it asks again.
+  /// Whether the request may have been carried out: the caller has to check before it repeats it.
   public var isOutcomeUnknown: Bool { self == .connectionLost || self == .timeout }
 }
 
@@ -27,9 +27,10 @@ extension NATSError: CustomStringConvertible {
     case .notConnected(let reason): "not connected to NATS: \(reason)"
     case .connectionLost: "the connection to NATS broke before the answer came"
     case .timeout: "no answer came in time"
-    case .noResponders: "nobody answers to this subject"
-    case .overloaded(let limit): "the NATS client is at a limit: \(limit)"
-    case .payloadTooLarge(let byteCount, let limit): "a message of \(byteCount) bytes; NATS takes \(limit)"
+    case .noResponders: "no responders for this subject"
+    case .overloaded(let limit): "the NATS client has reached a limit: \(limit)"
+    case .payloadTooLarge(let byteCount, let limit):
+      "the message has \(byteCount) bytes, over the server's limit of \(limit)"
     case .invalid(let what): what
     case .closed: "the NATS client is closed"
     }

@@ -52,7 +52,7 @@ public struct NATSHeaders: Sendable, Equatable, ExpressibleByDictionaryLiteral {
     for (name, value) in fields {
       let isName = !name.isEmpty && name.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: ":") }
       guard isName, value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
-        throw .invalid("no NATS header: \(name)")
+        throw .invalid("invalid NATS header: \(name)")
       }
       block += "\(name): \(value)\r\n"
     }

@@ -46,7 +46,7 @@ public struct NATSServerAddress: Sendable, Hashable {
       throw .invalid("a NATS server's URL has nothing after the port")
     }
     let port = parts.port ?? 4222
-    guard (1...65_535).contains(port) else { throw .invalid("\(port) is no port") }
+    guard (1...65_535).contains(port) else { throw .invalid("invalid port: \(port)") }
     // An IPv6 address stands in brackets in the URL alone.
     self.host = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
     self.port = port

@@ -1,10 +1,10 @@
-/// A server's version: three numbers. What follows them, as of a pre-release, is left out.
+/// A server's version: three numbers. A pre-release suffix is ignored.
 package struct NATSServerVersion: Comparable, CustomStringConvertible {
   private let numbers: [Int]
 
-  /// From which on the replicas of a stream stay equal. Before it, two of several conditional writes at a time may
-  /// both succeed, and a server that was killed doubles messages once for each that was refused.
-  package static let keepsReplicasEqual = NATSServerVersion(numbers: [2, 10, 26])
+  /// The first version that keeps a stream's replicas consistent. In earlier ones two concurrent conditional writes may both
+  /// succeed, and the replica of a server that was killed may contain a duplicate for each rejected write.
+  package static let minimumForReplicas = NATSServerVersion(numbers: [2, 10, 26])
 
   private init(numbers: [Int]) { self.numbers = numbers }
 

@@ -7,7 +7,7 @@ public struct NATSStatistics: Sendable, Equatable {
   /// Publications while too much waited to be sent.
   public var droppedWhileFull = 0
   /// Publications without a connection.
-  public var droppedWhileAway = 0
+  public var droppedWhileDisconnected = 0
   /// Publications larger than the server takes, or to no subject.
   public var droppedAsInvalid = 0
   public var receivedMessages = 0
@@ -25,7 +25,7 @@ final class StatisticsCounters: Sendable {
   let publishedMessages = Atomic(0)
   let publishedBytes = Atomic(0)
   let droppedWhileFull = Atomic(0)
-  let droppedWhileAway = Atomic(0)
+  let droppedWhileDisconnected = Atomic(0)
   let droppedAsInvalid = Atomic(0)
   let receivedMessages = Atomic(0)
   let receivedBytes = Atomic(0)
@@ -37,7 +37,7 @@ final class StatisticsCounters: Sendable {
     statistics.publishedMessages = publishedMessages.load(ordering: .relaxed)
     statistics.publishedBytes = publishedBytes.load(ordering: .relaxed)
     statistics.droppedWhileFull = droppedWhileFull.load(ordering: .relaxed)
-    statistics.droppedWhileAway = droppedWhileAway.load(ordering: .relaxed)
+    statistics.droppedWhileDisconnected = droppedWhileDisconnected.load(ordering: .relaxed)
     statistics.droppedAsInvalid = droppedAsInvalid.load(ordering: .relaxed)
     statistics.receivedMessages = receivedMessages.load(ordering: .relaxed)
     statistics.receivedBytes = receivedBytes.load(ordering: .relaxed)

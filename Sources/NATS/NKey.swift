@@ -30,12 +30,12 @@ package struct NKey: Sendable {
   package init(seed: String) throws(NATSError) {
     guard let bytes = Base32.decode(seed), bytes.count == 36,
       CRC16.checksum(bytes.dropLast(2)) == UInt16(bytes[34]) | UInt16(bytes[35]) << 8
-    else { throw .invalid("this is no NATS seed, or it is damaged") }
+    else { throw .invalid("invalid or damaged NATS seed") }
     // Five bits of the first byte say that it is a seed; the type has the three after them and five of the second byte.
     guard bytes[0] & 0xF8 == Self.seedPrefix,
       let kind = Kind(rawValue: (bytes[0] & 7) << 5 | (bytes[1] & 0xF8) >> 3),
       let key = try? Curve25519.Signing.PrivateKey(rawRepresentation: bytes[2..<34])
-    else { throw .invalid("this NATS seed is of no user, account or operator") }
+    else { throw .invalid("unsupported NATS seed type: expected user, account or operator") }
     self.kind = kind
     self.key = key
   }

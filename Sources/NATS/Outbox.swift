@@ -1,10 +1,10 @@
 import NIOCore
 import Synchronization
 
-/// What waits to be sent, written by any thread and taken by the loop. The lock is held for a copy to memory, never across
-/// a system call.
+/// Bytes that wait to be sent, written by any thread and taken by the loop. The lock is held for a copy in memory, never
+/// across a system call.
 final class Outbox: Sendable {
-  /// Who writes decides how much may wait before.
+  /// The kind of a message, which sets its byte limit.
   enum Priority {
     /// Publications: up to the limit.
     case publication
@@ -12,8 +12,8 @@ final class Outbox: Sendable {
     case control
   }
 
-  enum Written {
-    /// The loop has to be told, by the first who writes since it took something.
+  enum WriteResult {
+    /// `mustFlush` is true for the first write since the loop last took the pending bytes; that writer schedules a flush.
     case accepted(connection: UInt64, mustFlush: Bool)
     case full
     case notConnected
@@ -36,7 +36,7 @@ final class Outbox: Sendable {
 
   init(limit: Int) { self.limit = limit }
 
-  /// Bytes that wait, here and in the channel.
+  /// Bytes that wait here and in the channel.
   var byteCount: Int { state.withLock { $0.pending.readableBytes + $0.unsent } }
   var isOpen: Bool { state.withLock { $0.isOpen } }
 
@@ -47,7 +47,7 @@ final class Outbox: Sendable {
   ///   - payloadByteCount: headers and payload, which the server limits.
   func write(
     _ priority: Priority, byteCount: Int, payloadByteCount: Int = 0, _ write: (inout ByteBuffer) -> Void
-  ) -> Written {
+  ) -> WriteResult {
     state.withLock { state in
       guard state.isOpen else { return .notConnected }
       guard payloadByteCount <= state.maximumPayload else { return .tooLarge(limit: state.maximumPayload) }
@@ -59,7 +59,7 @@ final class Outbox: Sendable {
     }
   }
 
-  /// Takes what waits. It counts until `sent`.
+  /// Takes the pending bytes. They count until `sent`.
   func take() -> (bytes: ByteBuffer, connection: UInt64)? {
     state.withLock { state in
       state.isFlushRequested = false
@@ -73,21 +73,21 @@ final class Outbox: Sendable {
     }
   }
 
-  /// The socket has taken bytes, or will never.
+  /// The socket has taken bytes, or never will.
   func sent(_ byteCount: Int, connection: UInt64) {
     state.withLock { state in
       if state.connection == connection { state.unsent -= byteCount }
     }
   }
 
-  /// A connection is there.
+  /// A connection is established.
   func open(connection: UInt64, maximumPayload: Int) {
     state.withLock {
       $0 = State(connection: connection, isOpen: true, maximumPayload: maximumPayload)
     }
   }
 
-  /// The connection is gone, and with it what was to be sent.
+  /// The connection is lost, and the pending bytes with it.
   func close() {
     state.withLock { $0 = State(connection: $0.connection) }
   }

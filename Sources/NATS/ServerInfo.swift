@@ -6,7 +6,7 @@ import NIOCore
   import Foundation
 #endif
 
-/// What a server says of itself, at first and when its cluster changes.
+/// A server's INFO, sent at first and when its cluster changes.
 struct ServerInfo: Decodable {
   var name: String?
   var version: String?
@@ -14,12 +14,12 @@ struct ServerInfo: Decodable {
   var headers: Bool?
   var requiresTLS: Bool?
   var offersTLS: Bool?
-  /// To be signed by who proves a key.
+  /// To be signed by a client that has a key.
   var nonce: String?
   /// The cluster's servers, `host:port`.
-  var others: [String]?
-  /// The server is about to stop, and asks us to go.
-  var isLeaving: Bool?
+  var clusterURLs: [String]?
+  /// The server is about to stop, and asks its clients to leave (lame duck mode).
+  var isLameDuck: Bool?
 
   private enum CodingKeys: String, CodingKey {
     case name = "server_name"
@@ -27,8 +27,8 @@ struct ServerInfo: Decodable {
     case maximumPayload = "max_payload"
     case requiresTLS = "tls_required"
     case offersTLS = "tls_available"
-    case others = "connect_urls"
-    case isLeaving = "ldm"
+    case clusterURLs = "connect_urls"
+    case isLameDuck = "ldm"
   }
 
   static func decode(_ json: ByteBuffer) throws(NATSProtocolError) -> ServerInfo {
@@ -39,13 +39,13 @@ struct ServerInfo: Decodable {
   }
 }
 
-/// What we say of ourselves.
+/// The client's CONNECT.
 struct ConnectOptions: Encodable {
   var verbose = false
   var pedantic = false
   var headers = true
   var noResponders = true
-  /// The server tells changes of its cluster.
+  /// The server reports changes of its cluster.
   var `protocol` = 1
   var lang = "swift"
   var version = "1"
@@ -70,9 +70,11 @@ struct ConnectOptions: Encodable {
     }
   }
 
-  /// Proves who we are by what the server wants signed.
+  /// Signs the server's nonce, which proves the client's identity.
   mutating func sign(_ nonce: String?, with credentials: NATSCredentials) throws(NATSError) {
-    guard let nonce else { throw .invalid("the server asks for no proof of the credentials") }
+    guard let nonce else {
+      throw .invalid("the server sent no nonce: it is not configured for NKey or JWT authentication")
+    }
     jwt = credentials.token
     nkey = credentials.token == nil ? credentials.key.publicKey : nil
     sig = try credentials.key.signature(of: nonce)

@@ -50,11 +50,11 @@ extension RouterApplication {
   func sharing(_ client: NATSClient?, _ cluster: RouterCluster?) -> RepositoryServices.Sharing? {
     guard let client, let cluster else { return nil }
     return RepositoryServices.Sharing(client: client, replicas: configuration.natsReplicas) {
-      (try? await cluster.homes { homes in homes.isFirst }) ?? false
+      (try? await cluster.homes { homes in homes.isCoordinator }) ?? false
     }
   }
 
-  /// Begins to reach the engines.
+  /// Starts to connect to the engines.
   ///
   /// - Parameter port: at which this Router listens.
   func start(_ plane: DataPlaneHandle, _ cluster: RouterCluster?, port: Int) {
@@ -62,7 +62,7 @@ extension RouterApplication {
       configuration.clusterAddress ?? ListenAddress(host: configuration.listen.host, port: port)
     if cluster != nil, ["0.0.0.0", "::"].contains(address.host) {
       logger.warning(
-        "other Routers cannot reach this one at \(address): --cluster-address says where they can")
+        "other Routers cannot reach this one at \(address): set --cluster-address")
     }
     plane.eventLoop.execute {
       plane.onLoop.start()

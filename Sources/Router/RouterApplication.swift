@@ -181,7 +181,7 @@ package struct RouterApplication: Service {
       waitSeconds: RouterLimits.longAnswerWaitSeconds,
       requestError: RequestError(
         .rateLimited, "a long answer is already being prepared for this client, and its queue is full",
-        hint: "ask again when you have had the one before"))
+        hint: "try again after your previous request has been answered"))
     let others: @Sendable (Request, RouterRequestContext) async -> [[UInt8]] = { request, context in
       await forwardingClient?.answers(to: request, from: context) ?? []
     }

@@ -21,13 +21,13 @@ package struct RouterConfiguration: ParsableArguments, Sendable {
 
   @Option(
     help: ArgumentHelp(
-      "Where the other Routers at NATS reach this one, as ADDRESS:PORT; without it, at the address of --listen.",
+      "ADDRESS:PORT at which the other Routers reach this one; by default the address of --listen.",
       valueName: "address"))
   package var clusterAddress: ListenAddress?
 
   @Option(
     help:
-      "How many NATS servers keep each session's home and queue: 1, or of a cluster 3 or 5. Where they are kept already it changes nothing."
+      "JetStream replicas of stored sessions and events: 1, or 3 or 5 in a NATS cluster. Applies only when a bucket is created."
   )
   package var natsReplicas = 1
 
@@ -124,13 +124,13 @@ package struct RouterConfiguration: ParsableArguments, Sendable {
 
   package func validate() throws {
     guard clusterAddress == nil || cluster.nats != nil else {
-      throw ValidationError("--cluster-address is for --nats")
+      throw ValidationError("--cluster-address requires --nats")
     }
     guard [1, 3, 5].contains(natsReplicas) else {
       throw ValidationError("--nats-replicas takes 1, 3 or 5, not \(natsReplicas)")
     }
     guard natsReplicas == 1 || cluster.nats != nil else {
-      throw ValidationError("--nats-replicas is for --nats")
+      throw ValidationError("--nats-replicas requires --nats")
     }
     for source in githubRepository where GitHubSource(source) == nil {
       throw ValidationError(

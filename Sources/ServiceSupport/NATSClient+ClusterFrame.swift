@@ -15,8 +15,8 @@ extension NATSClient {
     return publish(payload, to: subject)
   }
 
-  /// Tells the sender of a frame that its attachment has ended. A frame that says so itself has no answer.
-  package func refuse(_ payload: ByteBuffer, to subject: String) {
+  /// Answers a frame of an unknown attachment with `close`, except a `close` itself.
+  package func closeAttachment(of payload: ByteBuffer, to subject: String) {
     guard let frame = ClusterFrame(header: payload.readableBytesView), frame.kind != .close else { return }
     publish(ClusterFrame(.close, attachment: frame.attachment, number: 0), to: subject)
   }

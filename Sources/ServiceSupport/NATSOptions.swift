@@ -1,23 +1,23 @@
 import ArgumentParser
 import NATS
 
-/// Where the NATS servers are that routers and engines meet at.
+/// The NATS servers that connect Routers and engines.
 package struct NATSOptions: ParsableArguments, Sendable {
   @Option(
     help: ArgumentHelp(
-      "NATS servers at which routers and engines meet, instead of at a Unix socket: nats://HOST:4222, or tls://, with commas between several.",
+      "NATS servers that connect Routers and engines, instead of a Unix socket: nats://HOST:4222 or tls://HOST:4222, comma-separated.",
       valueName: "servers"))
   package var nats: String?
 
   @Option(
     help: ArgumentHelp(
-      "A .creds file, or a user's seed, which the NATS servers ask for. Read anew for each connection.",
+      "A .creds file, or a file with a user's NKey seed, for authentication at the NATS servers. Read again for each connection.",
       valueName: "file"))
   package var natsCredentialsFile: String?
 
   @Option(
     help: ArgumentHelp(
-      "A PEM file of the authorities that vouch for the NATS servers, instead of the system's.",
+      "A PEM file of CA certificates to trust for the NATS servers, instead of the system's.",
       valueName: "file"))
   package var natsCaFile: String?
 
@@ -26,7 +26,7 @@ package struct NATSOptions: ParsableArguments, Sendable {
   package func validate() throws {
     guard let nats else {
       guard natsCredentialsFile == nil, natsCaFile == nil else {
-        throw ValidationError("--nats-credentials-file and --nats-ca-file are for --nats")
+        throw ValidationError("--nats-credentials-file and --nats-ca-file require --nats")
       }
       return
     }

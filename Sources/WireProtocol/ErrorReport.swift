@@ -89,7 +89,7 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
   case overloaded
   case tooManySessions = "too_many_sessions"
   case queueFull = "queue_full"
-  /// What was asked for could not be written to disk, and is not done.
+  /// The change could not be written to disk, and was not applied.
   case storageFailed = "storage_failed"
   case idempotencyConflict = "idempotency_conflict"
   case engineUnavailable = "engine_unavailable"

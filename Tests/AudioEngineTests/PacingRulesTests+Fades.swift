@@ -64,7 +64,7 @@ extension PacingRulesTests {
     #expect(simulated.director.counts.transitionsWithoutFade == 0)
   }
 
-  @Test func `a cut is not put off for ever`() throws {
+  @Test func `a cut is not put off forever`() throws {
     play(packets: 1_000)
     try hear(5)
     send(.seek(positionMilliseconds: 10_000))
@@ -74,7 +74,7 @@ extension PacingRulesTests {
   }
 
   @Test(arguments: [1, 2], [EngineCommand.SessionAction.volume(0.5), .pause])
-  func `a loop that is shorter than a fade takes puts no cut off for ever`(
+  func `a loop that is shorter than a fade takes puts no cut off forever`(
     packets: Int, action: EngineCommand.SessionAction
   ) throws {
     simulated.effects.waiting.withLock { $0.leadNanoseconds = 60_000_000 }

@@ -150,6 +150,6 @@ def soak(bench):
     keys = ["packets", "joins", "seeks", "stalls", "closed", "foreign", "doubled", "lost", "missing"]
     harness.table(f"Soak, seed {seed}", [*keys, "dropped, as the Router says"],
                   [[*(f"{found[key]:,}" for key in keys), f"{dropped:,}"]])
-    # A machine that is busy stops listeners too: what the Router has dropped is counted, whoever was late.
+    # A machine that is busy stops listeners too: what the Router has dropped is counted, whichever side was late.
     if not found["seeks"] or found["foreign"] or found["doubled"] or found["lost"] + found["missing"] > dropped:
         raise harness.Failure(f"packets are in the wrong place: {found}, {dropped} dropped")

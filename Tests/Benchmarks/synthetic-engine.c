@@ -67,7 +67,7 @@ static size_t put_seek(unsigned char *place, int session, int64_t due_ns) {
                           session, rand() % LONGEST_TRACK_MS / 20 * 20, due_ns);
 }
 
-// Sends for ever; returns when the router has gone.
+// Sends forever; returns when the router has gone.
 static void serve(int fd, const struct sessions *sessions, int64_t start_ns) {
   size_t each = packet_bytes(sessions);
   unsigned char *batch = malloc((size_t)sessions->count * each + EVENT_BYTES);

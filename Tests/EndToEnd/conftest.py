@@ -1,5 +1,6 @@
 """What the tests share. Every module that plays something has an engine and a router of its own."""
 
+import gc
 import itertools
 import os
 import re
@@ -57,6 +58,11 @@ LONGEST = [
 def pytest_collection_modifyitems(items):
     places = {name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get(item.path.name, len(LONGEST)))
+
+
+def pytest_collection_finish():
+    # All that is loaded by now stays to the end: each collection of garbage would go through it again.
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

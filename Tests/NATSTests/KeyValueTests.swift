@@ -82,10 +82,10 @@ import Testing
       let before = UInt64(Date().timeIntervalSince1970 * 1_000)
       let (bucket, _) = try await bucket(nats)
       let behind = UInt64(Date().timeIntervalSince1970 * 1_000)
-      try await bucket.beginRevisionsWithTime()
+      try await bucket.seedRevisionsFromCreationTime()
       let first = try await bucket.put("a", bytes("1"))
       #expect((before...behind).contains(first))
-      try await bucket.beginRevisionsWithTime()
+      try await bucket.seedRevisionsFromCreationTime()
       #expect(try await bucket.get("a")?.value == bytes("1"))
       #expect(try await bucket.update("a", bytes("2"), revision: first) == first + 1)
     }
@@ -101,7 +101,7 @@ import Testing
       try await withThrowingTaskGroup { tasks in
         for (number, other) in others.enumerated() {
           tasks.addTask { [key = "k\(number)"] in
-            try await other.beginRevisionsWithTime()
+            try await other.seedRevisionsFromCreationTime()
             try await other.put(key, bytes(key))
           }
         }
@@ -268,8 +268,18 @@ import Testing
       var settings = KeyValueBucket.Settings()
       settings.replicas = 3
       // The nodes take a while to find each other and to choose a leader.
-      #expect(await eventually(within: 60) { (try? await bucket.create(settings)) != nil })
-      try await bucket.beginRevisionsWithTime()
+      var failure: KeyValueError?
+      let isThere = await eventually(within: 60) {
+        do throws(KeyValueError) {
+          try await bucket.create(settings)
+          return true
+        } catch {
+          failure = error
+          return false
+        }
+      }
+      #expect(isThere, "\(failure?.description ?? "")")
+      try await bucket.seedRevisionsFromCreationTime()
       let told = Told<KeyValueWatchEvent>()
       _ = try bucket.watch { told.add($0) }
       var revision = try await bucket.put("a", bytes("0"))
@@ -312,14 +322,14 @@ import Testing
 
   @Test func `a reply subject says where a message stands`() {
     #expect(
-      DeliveryPlace("$JS.ACK.KV_x.c.1.7.3.1700000000.2").map {
+      DeliveryMetadata("$JS.ACK.KV_x.c.1.7.3.1700000000.2").map {
         [$0.streamSequence, $0.consumerSequence, $0.pending]
       }
         == [7, 3, 2])
     #expect(
-      DeliveryPlace("$JS.ACK.hub.acc.KV_x.c.1.7.3.1700000000.2.token")
+      DeliveryMetadata("$JS.ACK.hub.acc.KV_x.c.1.7.3.1700000000.2.token")
         .map { [$0.streamSequence, $0.consumerSequence, $0.pending] } == [7, 3, 2])
-    #expect(DeliveryPlace("$JS.ACK.KV_x.c.1.7.3") == nil)
-    #expect(DeliveryPlace("a.b.c.d.e.1.2.3.4") == nil)
+    #expect(DeliveryMetadata("$JS.ACK.KV_x.c.1.7.3") == nil)
+    #expect(DeliveryMetadata("a.b.c.d.e.1.2.3.4") == nil)
   }
 }

@@ -128,7 +128,7 @@ import Testing
         await #expect(throws: NATSError.self) { try await client.request(bytes(""), to: subject) }
         #expect(!client.publish(bytes(""), to: subject))
       }
-      await #expect(throws: NATSError.invalid("no NATS header: a")) {
+      await #expect(throws: NATSError.invalid("invalid NATS header: a")) {
         try await client.request(bytes(""), to: "silent", headers: ["a": "b\r\nc: d"])
       }
       #expect(!client.publish(bytes(""), to: "silent", headers: ["a b": ""]))
@@ -267,7 +267,7 @@ import Testing
       // Nothing is said to a server that does not encrypt where it has to.
       let plain = try nats.server()
       let careful = try nats.start("tls://127.0.0.1:\(plain.port)")
-      await #expect(throws: NATSError.notConnected("the server does not encrypt, and it has to")) {
+      await #expect(throws: NATSError.notConnected("TLS is required, but the server does not offer it")) {
         try await careful.waitUntilConnected(timeout: .milliseconds(500))
       }
     }

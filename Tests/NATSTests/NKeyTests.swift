@@ -27,7 +27,7 @@ import Testing
     seed + "AAAA",
   ])
   func `a damaged seed is refused, and not repeated`(seed: String) {
-    #expect(throws: NATSError.invalid("this is no NATS seed, or it is damaged")) { try NKey(seed: seed) }
+    #expect(throws: NATSError.invalid("invalid or damaged NATS seed")) { try NKey(seed: seed) }
   }
 
   @Test func `credentials are found among their explanations`() throws {

@@ -202,7 +202,8 @@ import WireProtocol
     stride(from: 18, to: message.count, by: 19).map { message[$0] }
   }
 
-  @Test func `gets each once, with whoever joins between, and none after the event that it comes before`()
+  @Test
+  func `gets each once, with listeners that join between, and none after the event that it comes before`()
     async throws
   {
     try await RunningRouter.run { router in

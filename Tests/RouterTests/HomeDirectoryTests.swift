@@ -58,11 +58,11 @@ import WireProtocol
       _ = directory.watched(id, owner: "b", revision: UInt64(10 + index), now: 0)
     }
     directory.watchBegins()
-    #expect(directory.untold([]) == [:], "nothing is told yet")
+    #expect(directory.missingFromWatch([]) == [:], "nothing is told yet")
     // The second is told again, the first is not, and the third is this Router's since.
     _ = directory.watched(ids[1], owner: "b", revision: 11, now: 0)
     _ = directory.answered(ids[2], owner: "a", revision: 20, now: 0)
-    #expect(directory.untold([ids[1]]) == [ids[0]: HomeDirectory.Home(router: "b", epoch: 10)])
+    #expect(directory.missingFromWatch([ids[1]]) == [ids[0]: HomeDirectory.Home(router: "b", epoch: 10)])
   }
 
   @Test func `believes a bucket that begins anew`() throws {
@@ -79,8 +79,8 @@ import WireProtocol
     _ = directory.watched(id, owner: "b", revision: 5, now: 0)
     let home = try #require(directory.home(of: id))
     _ = directory.watched(id, owner: "c", revision: 6, now: 0)
-    #expect(directory.isMissing(id, since: home, now: 0) == .nothing)
-    #expect(directory.isMissing(id, since: HomeDirectory.Home(router: "c", epoch: 6), now: 0) == .changed)
+    #expect(directory.recordMissing(id, since: home, now: 0) == .nothing)
+    #expect(directory.recordMissing(id, since: HomeDirectory.Home(router: "c", epoch: 6), now: 0) == .changed)
   }
 
   @Test func `shares a dead Router's sessions out, each to one at once`() {

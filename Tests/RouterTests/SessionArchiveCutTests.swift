@@ -87,8 +87,8 @@ import WireProtocol
       }
       cuts += 1
       #expect(there == kept || there == next, "round \(number): \(there) is neither \(kept) nor \(next)")
-      if there != kept { #expect(outcome.ahead.contains(kept.id), "round \(number)") }
-      let isAhead = outcome.ahead.contains(kept.id)
+      if there != kept { #expect(outcome.possiblyWritten.contains(kept.id), "round \(number)") }
+      let isAhead = outcome.possiblyWritten.contains(kept.id)
       switch Int.random(in: 0...2, using: &generator) {
       // A client's command: undone.
       case 0: if isAhead { try await insist(anew(kept, after: batch)) }

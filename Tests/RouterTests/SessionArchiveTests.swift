@@ -240,7 +240,7 @@ import WireProtocol
         return
       }
       #expect(reason.contains("not connected to NATS"))
-      #expect(outcome.ahead.isEmpty)
+      #expect(outcome.possiblyWritten.isEmpty)
       await #expect(throws: ArchiveError.self) { try await archive.read(model.id) }
       await #expect(throws: ArchiveError.self) { try await archive.remove(model.id) }
     }

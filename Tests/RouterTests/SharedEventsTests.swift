@@ -21,8 +21,8 @@ private struct Member {
   private let folder: String
   private let run: Task<Void, Never>
 
-  /// - Parameter patience: how long what it is told may take to be kept.
-  init(_ client: NATSClient, patience: Duration = .seconds(30)) throws {
+  /// - Parameter appendTimeout: how long what it is told may take to be kept.
+  init(_ client: NATSClient, appendTimeout: Duration = .seconds(30)) throws {
     folder = FileManager.default.temporaryDirectory.path + "/antiphon-\(UUID().uuidString)"
     store = try StateStore(directory: folder)
     log = EventLog(store: store, clock: CumulativeUptimeClock(base: 0))
@@ -30,7 +30,7 @@ private struct Member {
     repositories = Repositories([], mappings: MappingFiles(folder: nil, logger: logger))
     events = SharedEvents(
       client: client, replicas: 1, log: log, repositories: repositories, bus: bus, statistics: statistics,
-      logger: logger, patience: patience)
+      logger: logger, appendTimeout: appendTimeout)
     music = bus.subscribe("test", to: [.musicGenerated], capacity: 1_000)
     run = Task { [events] in await events.run() }
   }
@@ -85,18 +85,35 @@ private struct Member {
     func bucket() async throws -> KeyValueBucket {
       try KeyValueBucket("antiphon-repositories", client: try await nats.connect(server.url))
     }
+
+    /// Puts another bucket in the place of the one that is there, with its first events alone.
+    func restore(events: Int) async throws {
+      let bucket = try await bucket()
+      let told = Told<KeyValueWatchEvent>()
+      let watch = try bucket.watch(withHistory: true) { told.add($0) }
+      #expect(await eventually { told.values.contains(.current) })
+      watch.cancel()
+      try await bucket.destroy()
+      var settings = KeyValueBucket.Settings()
+      settings.history = RouterLimits.maximumEventsPerRepository
+      try await bucket.create(settings)
+      try await bucket.seedRevisionsFromCreationTime()
+      for case .entry(let entry) in told.values.prefix(events) {
+        if let value = entry.value { try await bucket.put(entry.key, value) }
+      }
+    }
   }
 
   /// Some Routers at one NATS server.
   private func withMembers(
-    _ count: Int, patience: Duration = .seconds(30),
+    _ count: Int, appendTimeout: Duration = .seconds(30),
     _ body: ([Member], Stand) async throws -> Void
   ) async throws {
     try await withNATS { nats in
       let server = try nats.server(jetStream: true)
       var members: [Member] = []
       for _ in 0..<count {
-        members.append(try Member(try await nats.connect(server.url), patience: patience))
+        members.append(try Member(try await nats.connect(server.url), appendTimeout: appendTimeout))
       }
       for member in members { #expect(await member.isReady()) }
       try await body(members, Stand(nats: nats, server: server))
@@ -198,7 +215,7 @@ private struct Member {
 
   @Test(.timeLimit(.minutes(1)))
   func `take nothing while JetStream is gone, and go on when it is back`() async throws {
-    try await withMembers(2, patience: .seconds(1)) { members, nats in
+    try await withMembers(2, appendTimeout: .seconds(1)) { members, nats in
       _ = try await members[0].events.append(try event("a"))
       nats.server.end()
       await #expect(throws: (any Error).self) { try await members[0].events.append(try event("b")) }
@@ -226,19 +243,7 @@ private struct Member {
   func `are the same where JetStream has them again`() async throws {
     try await withMembers(2) { members, nats in
       try await expect(["a", "b", "c", "d"], of: members, count: 4)
-      let bucket = try await nats.bucket()
-      let told = Told<KeyValueWatchEvent>()
-      let watch = try bucket.watch(withHistory: true) { told.add($0) }
-      #expect(await told.values(5).last == .current)
-      watch.cancel()
-      try await bucket.destroy()
-      var settings = KeyValueBucket.Settings()
-      settings.history = RouterLimits.maximumEventsPerRepository
-      try await bucket.create(settings)
-      try await bucket.beginRevisionsWithTime()
-      for case .entry(let entry) in told.values {
-        if let value = entry.value { try await bucket.put(entry.key, value) }
-      }
+      try await nats.restore(events: 4)
       try await expect(["e"], of: members, count: 5)
       for member in members {
         var heard: [Int] = []

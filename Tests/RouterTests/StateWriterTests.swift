@@ -104,7 +104,7 @@ import WireProtocol
       #expect(try await bed.add("1") == nil)
       bed.archive.server.end()
       let refused = try #require(try await bed.add("2"))
-      #expect(refused.code == .storageFailed && refused.message.contains("NATS"))
+      #expect(refused.code == .storageFailed && refused.message.contains("JetStream"))
       #expect(try await bed.queued == ["media:1"])
       #expect(try await bed { $0.writer.problem }?.contains("NATS") == true)
       try await bed.setLoop(.queue)
@@ -156,7 +156,7 @@ import WireProtocol
       #expect(refused.message.contains("moved to another Router"))
       #expect(try await bed { $0.overtaken } == [id])
       #expect(try await bed { $0.writer.problem } == nil)
-      try await bed { $0.writer.lose($0.session) }
+      try await bed { $0.writer.relinquish($0.session) }
       #expect(await eventually { (try? store.load().sessions) == [] })
       #expect(try await bed.archived?.waiting.map(\.entry.track.url) == ["media:1"])
       // It may come back.

@@ -25,7 +25,7 @@ final class ClusterEndpoint {
   private var attachments: [String: RouterAttachment] = [:]
   private var subscriptions: [NATSSubscription] = []
   /// Since when no router is attached; nil while one is, and after the sessions have been stopped.
-  private var aloneSince: NIODeadline?
+  private var noRoutersSince: NIODeadline?
   private var isStopping = false
 
   init(
@@ -49,12 +49,12 @@ final class ClusterEndpoint {
       try client.subscribe(to: ClusterSubject.toEngine(id, from: "*")) { context.value.received($0) },
       client.observe { context.value.observed($0) },
     ]
-    logger.info("routers reach this engine through NATS by the name \(id)")
+    logger.info("this engine's ID at NATS is \(id)")
     client.start()
-    beat()
+    sendHeartbeats()
   }
 
-  /// The engine is about to stop: nothing more is to be placed on it.
+  /// The engine is about to stop: no more sessions are to be placed on it.
   func drain() {
     isStopping = true
     announce()
@@ -64,21 +64,21 @@ final class ClusterEndpoint {
     switch state {
     case .connected: announce()
     case .disconnected(let reason):
-      // What was on its way may be lost, and nobody would say so.
+      // Messages under way may be lost without notice.
       for attachment in attachments.values { attachment.end("no connection to NATS: \(reason)") }
     }
   }
 
   // MARK: Heartbeats
 
-  private func beat() {
+  private func sendHeartbeats() {
     let interval = TimeAmount.milliseconds(ClusterTiming.heartbeatMilliseconds)
     client.eventLoop.assumeIsolated().scheduleTask(in: interval) { [weak self] in
       guard let self else { return }
       announce()
       for attachment in attachments.values { attachment.runHousekeeping() }
       stopIfAbandoned()
-      beat()
+      sendHeartbeats()
     }
   }
 
@@ -93,20 +93,20 @@ final class ClusterEndpoint {
   private var heartbeat: ByteBuffer {
     let heartbeat = EngineHeartbeat(
       engine: id, machine: machine, load: load(), isStopping: isStopping)
-    // Words and finite numbers, which can always be encoded.
+    // Strings and finite numbers can always be encoded.
     return ByteBuffer(bytes: (try? JSONEncoder().encode(heartbeat)) ?? Data())
   }
 
-  /// Where routers have been out of reach for so long, another engine plays the sessions by now.
+  /// Stops the sessions after a long time without routers: other engines play them by then.
   private func stopIfAbandoned() {
     guard attachments.isEmpty else {
-      aloneSince = nil
+      noRoutersSince = nil
       return
     }
-    let since = aloneSince ?? .now()
-    aloneSince = since
+    let since = noRoutersSince ?? .now()
+    noRoutersSince = since
     guard .now() - since >= .milliseconds(ClusterTiming.abandonedMilliseconds) else { return }
-    aloneSince = nil
+    noRoutersSince = nil
     stopSessions()
   }
 
@@ -115,8 +115,8 @@ final class ClusterEndpoint {
   private func received(_ message: NATSMessage) {
     let router = ClusterSubject.sender(message.subject)
     if let attachment = attachments[router] { return attachment.received(message.payload) }
-    // It has not heard of its attachment's end: this engine had no connection to say so.
-    client.refuse(message.payload, to: ClusterSubject.toRouter(router, from: id))
+    // The router does not know that its attachment has ended: this engine was disconnected then.
+    client.closeAttachment(of: message.payload, to: ClusterSubject.toRouter(router, from: id))
   }
 
   private func attach(_ message: NATSMessage) {
@@ -124,8 +124,8 @@ final class ClusterEndpoint {
       let request = try? JSONDecoder().decode(
         AttachmentRequest.self, from: Data(message.payload.readableBytesView)),
       request.router.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber) }), !request.router.isEmpty
-    else { return logger.warning("a router's request cannot be read") }
-    // What it had before is of no use to it any more.
+    else { return logger.warning("an attachment request cannot be decoded") }
+    // It replaces the router's former attachment.
     attachments[request.router]?.end(nil)
     let attachment = RouterAttachment(request, engine: id, client: client, logger: logger)
     attachments[request.router] = attachment
@@ -133,7 +133,7 @@ final class ClusterEndpoint {
       guard let self, attachments[request.router] === attachment else { return }
       attachments[request.router] = nil
     }
-    // Before anything that the engine writes.
+    // Published before anything that the engine writes.
     client.publish(heartbeat, to: reply)
     do {
       try attachment.start(admit: server.admit)

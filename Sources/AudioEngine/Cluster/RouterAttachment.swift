@@ -7,15 +7,15 @@ import NIOPosix
 import ServiceSupport
 import WireProtocol
 
-/// One router that is attached through NATS. What the engine writes to it goes into a socket, as it does for a router on
-/// this machine; here that socket is read and published. While NATS takes nothing, nothing is read, and the router's
-/// outbox leaves out what is old. Confined to the client's loop.
+/// One router that is attached through NATS. The engine writes to a socket, as it does for a router on this machine; this
+/// object reads the other end and publishes it. While the NATS client is full it does not read, and the router's outbox drops
+/// the oldest audio. Confined to the client's loop.
 final class RouterAttachment {
-  /// Bytes that may wait in the client before the socket is read on.
+  /// Bytes that may wait in the client before reading pauses.
   private static let outboundByteCount = 256 * 1024
-  /// Until it is looked again whether the client has room.
-  private static let roomMilliseconds: Int64 = 2
-  /// Bytes of commands that the engine has not read. Past it the router is let go.
+  /// Interval at which a full client is checked for room.
+  private static let backpressurePollMilliseconds: Int64 = 2
+  /// Bytes of commands that the engine has not read. Above it the router is detached.
   private static let commandByteCount = 4 << 20
 
   private let client: NATSClient
@@ -26,7 +26,7 @@ final class RouterAttachment {
   private var channel: (any Channel)?
   private var heardAt = NIODeadline.now()
   private var isEnded = false
-  /// Told once that the attachment is over.
+  /// Called once, when the attachment ends.
   var onEnd: () -> Void = {}
 
   init(_ request: AttachmentRequest, engine: String, client: NATSClient, logger: Logger) {
@@ -37,7 +37,7 @@ final class RouterAttachment {
     frames = ClusterAttachment(number: request.attachment)
   }
 
-  /// Makes the socket.
+  /// Creates the socket pair.
   ///
   /// - Parameter admit: takes over the engine's end.
   func start(admit: (Int32) -> Void) throws {
@@ -60,7 +60,7 @@ final class RouterAttachment {
       .whenComplete { result in
         switch result {
         case .success(let channel): context.value.opened(channel)
-        case .failure(let error): context.value.end("its socket: \(error)")
+        case .failure(let error): context.value.end("socket error: \(error)")
         }
       }
     admit(ends.engine)
@@ -83,14 +83,14 @@ final class RouterAttachment {
 
   // MARK: From the router
 
-  /// Takes one of its messages.
+  /// Takes a message of the router.
   func received(_ payload: ByteBuffer) {
     guard let frame = ClusterFrame(header: payload.readableBytesView) else {
-      return end("it sent what is no frame")
+      return end("malformed frame")
     }
     switch frames.take(frame) {
     case .foreign: return
-    case .gap: return end("messages of it were lost")
+    case .gap: return end("messages from it were lost")
     case .inOrder: break
     }
     heardAt = .now()
@@ -110,42 +110,43 @@ final class RouterAttachment {
   /// Publishes what the engine has written.
   fileprivate func publish(_ bytes: ByteBuffer) {
     guard !isEnded else { return }
-    guard send(.data, bytes) else { return end("NATS took no message for it") }
+    guard send(.data, bytes) else { return end("the NATS client did not accept a message for it") }
   }
 
   private func send(_ kind: ClusterFrame.Kind, _ bytes: ByteBuffer = ByteBuffer()) -> Bool {
     client.publish(frames.next(kind), bytes, to: subject)
   }
 
-  /// Reads on once the client has room.
-  fileprivate func readOn() {
+  /// Continues to read once the client has room.
+  fileprivate func resumeReading() {
     guard let channel, !isEnded else { return }
     guard client.outboundByteCount >= Self.outboundByteCount else { return channel.read() }
-    client.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(Self.roomMilliseconds)) { [weak self] in
-      self?.readOn()
+    client.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(Self.backpressurePollMilliseconds)) {
+      [weak self] in
+      self?.resumeReading()
     }
   }
 
-  /// Once a second: shows that we are there, and ends where the router is not.
+  /// Called once a second: sends a keep-alive, and ends the attachment where the router sends none.
   func runHousekeeping() {
     guard .now() - heardAt < .milliseconds(ClusterTiming.attachmentLeaseMilliseconds) else {
-      return end("nothing came of it for \(ClusterTiming.attachmentLeaseMilliseconds / 1_000) s")
+      return end("no message from it for \(ClusterTiming.attachmentLeaseMilliseconds / 1_000) s")
     }
-    if !send(.idle) { end("NATS took no message for it") }
+    if !send(.idle) { end("the NATS client did not accept a message for it") }
   }
 
-  /// - Parameter reason: nil where the router has asked for it, or has gone on to another attachment.
+  /// - Parameter reason: nil where the router has ended the attachment or replaced it.
   func end(_ reason: String?) {
     guard !isEnded else { return }
     isEnded = true
-    if let reason { logger.warning("the router \(router) is let go: \(reason)") }
+    if let reason { logger.warning("detaching router \(router): \(reason)") }
     _ = send(.close)
     channel?.close(promise: nil)
     onEnd()
   }
 }
 
-/// Gives the attachment what the engine has written, as much at a time as it asks for.
+/// Passes the engine's bytes to the attachment, one read at a time.
 private final class AttachmentReader: ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
 
@@ -157,7 +158,7 @@ private final class AttachmentReader: ChannelInboundHandler {
     attachment.publish(unwrapInboundIn(data))
   }
 
-  func channelReadComplete(context: ChannelHandlerContext) { attachment.readOn() }
+  func channelReadComplete(context: ChannelHandlerContext) { attachment.resumeReading() }
 
   func channelInactive(context: ChannelHandlerContext) {
     attachment.end("the engine closed its connection")
@@ -165,6 +166,6 @@ private final class AttachmentReader: ChannelInboundHandler {
   }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
-    attachment.end("its socket: \(error)")
+    attachment.end("socket error: \(error)")
   }
 }

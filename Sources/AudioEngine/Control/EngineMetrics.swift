@@ -98,14 +98,15 @@ package struct EngineMetrics: Sendable {
       pacing.sessions.underruns)
     text.counter(
       "antiphon_engine_rebases_total", "Restarts of the schedule after a stall", pacing.sessions.rebases)
-    text.counter("antiphon_engine_dropped_packets_total", "Packets slow routers lost", pacing.droppedPackets)
     text.counter(
-      "antiphon_engine_cuts_total", "Changes made in the middle of the sound", pacing.sessions.transitions)
+      "antiphon_engine_dropped_packets_total", "Packets dropped for slow routers", pacing.droppedPackets)
     text.counter(
-      "antiphon_engine_cuts_without_fade_total", "Changes whose fade was not there in time",
+      "antiphon_engine_cuts_total", "Cuts in the middle of the audio", pacing.sessions.transitions)
+    text.counter(
+      "antiphon_engine_cuts_without_fade_total", "Cuts whose fade was not rendered in time",
       pacing.sessions.transitionsWithoutFade)
     text.counter(
-      "antiphon_engine_lost_answers_total", "Answers slow routers were neither given nor refused",
+      "antiphon_engine_lost_answers_total", "Answers dropped for slow routers without an error report",
       pacing.lostAnswers)
     text.gauge("antiphon_engine_routers", "Connected routers", [([:], pacing.connections)])
     text.gauge(
@@ -121,7 +122,7 @@ package struct EngineMetrics: Sendable {
     text.counter(
       "antiphon_engine_decoder_deaths_total", "Decoder processes that died or were ended", decoding.deaths)
     text.gauge(
-      "antiphon_engine_decoder_refused_sources", "Sources refused because decoders died of them",
+      "antiphon_engine_decoder_refused_sources", "Sources rejected because decoder processes died of them",
       [([:], decoding.refusedSources)])
     writeShares(to: &text)
     writeAdmission(to: &text)
@@ -130,7 +131,7 @@ package struct EngineMetrics: Sendable {
     text.gauge("antiphon_engine_timelines", "Timelines in memory", [([:], cache.timelines)])
     text.gauge("antiphon_engine_timeline_bytes", "Memory of all timelines", [([:], cache.bytes)])
     text.counter("antiphon_engine_productions_total", "Timelines produced", cache.productions)
-    text.counter("antiphon_engine_timeline_hits_total", "Plays served by a timeline there was", cache.hits)
+    text.counter("antiphon_engine_timeline_hits_total", "Plays served from an existing timeline", cache.hits)
     addDiskCache(to: &text)
     text.histogram(
       "antiphon_engine_lateness_seconds", "How late a round of the pacer began", pacing.lateness)
@@ -145,12 +146,14 @@ package struct EngineMetrics: Sendable {
       "antiphon_engine_extraction_failures_total", "Failed yt-dlp extraction jobs", extraction.pool.failures
     )
     text.counter(
-      "antiphon_engine_extraction_cache_hits_total", "Pages known from before", extraction.cacheHits)
-    text.gauge("antiphon_engine_extractions_cached", "Pages that are known", [([:], extraction.cached)])
+      "antiphon_engine_extraction_cache_hits_total", "Extraction results served from the cache",
+      extraction.cacheHits)
+    text.gauge("antiphon_engine_extractions_cached", "Cached extraction results", [([:], extraction.cached)])
     text.counter(
       "antiphon_engine_extraction_worker_starts_total", "yt-dlp processes started", extraction.pool.starts)
     text.counter(
-      "antiphon_engine_extraction_worker_restarts_total", "Of those, after one that died or was killed",
+      "antiphon_engine_extraction_worker_restarts_total",
+      "yt-dlp processes restarted after one died or was killed",
       extraction.pool.restarts)
     text.gauge("antiphon_engine_extraction_workers", "yt-dlp processes", [([:], extraction.pool.running)])
     text.gauge(
@@ -164,7 +167,8 @@ package struct EngineMetrics: Sendable {
       "Productions that wait without a worker's slot: for the network, or ahead",
       [([:], workers.waitingCount)])
     text.counter(
-      "antiphon_engine_workers_exhausted_total", "Tracks refused for want of a worker", workers.refusedCount)
+      "antiphon_engine_workers_exhausted_total", "Tracks rejected because no worker was free",
+      workers.refusedCount)
     text.counter(
       "antiphon_engine_permits_overdue_total", "CPU permits that were not returned in time",
       permits.overdueCount)
@@ -176,15 +180,15 @@ package struct EngineMetrics: Sendable {
 
   private func writeAdmission(to text: inout PrometheusText) {
     let statistics = admission.statistics
-    text.gauge("antiphon_engine_transcodes", "Transcodes that are not done", [([:], statistics.transcodes)])
+    text.gauge("antiphon_engine_transcodes", "Unfinished transcodes", [([:], statistics.transcodes)])
     text.gauge(
       "antiphon_engine_transcode_packet_seconds", "CPU time of a transcoded packet, as measured",
       [([:], statistics.packetSeconds)])
     text.gauge(
-      "antiphon_engine_transcode_demand_cores", "What those transcodes need in real time",
+      "antiphon_engine_transcode_demand_cores", "CPU cores that these transcodes need in real time",
       [([:], statistics.demandCores)])
     text.gauge(
-      "antiphon_engine_transcode_capacity_cores", "What they may use before more are refused",
+      "antiphon_engine_transcode_capacity_cores", "CPU cores that transcodes may use before more are refused",
       [([:], admission.capacityCores)])
     text.counter(
       "antiphon_engine_transcodes_refused_total", "Transcodes refused as overloaded", statistics.refused)

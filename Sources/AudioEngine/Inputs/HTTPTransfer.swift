@@ -223,8 +223,3 @@ extension HTTPTransfer.Head {
       lastModified: headers.first(name: "last-modified"))
   }
 }
-
-extension ErrorReport {
-  /// A production that nobody waits for any more.
-  static let superseded = ErrorReport(.superseded, "nobody listens any more")
-}

@@ -101,7 +101,9 @@ extension AudioEngineCommand {
     @OptionGroup(title: "Several engines and Routers") var cluster: NATSOptions
 
     @Option(
-      help: "Seconds that it plays on when it stops, until its sessions are moved; with --nats, 0 to 300.")
+      help:
+        "With --nats: seconds that a stopping engine keeps playing while its sessions move to other engines, 0 to 300."
+    )
     var drainSeconds = Self.standard.drainSeconds
 
     @OptionGroup(title: "Sites that ask for more") var sites: SiteOptions
@@ -134,7 +136,7 @@ extension AudioEngineCommand {
         throw ValidationError("--drain-seconds takes \(range.lowerBound) to \(range.upperBound)")
       }
       guard cluster.nats != nil || drainSeconds == Self.standard.drainSeconds else {
-        throw ValidationError("--drain-seconds is for --nats")
+        throw ValidationError("--drain-seconds requires --nats")
       }
       guard maxSourceBytesPerSecond >= 16_384 else {
         throw ValidationError("--max-source-bytes-per-second takes 16384 or more")

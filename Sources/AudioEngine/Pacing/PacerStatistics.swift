@@ -6,7 +6,7 @@ package final class PacerStatistics: Sendable {
   package struct Values: Sendable {
     package var sessions = SessionCounts()
     package var droppedPackets = 0
-    /// Answers that slow routers were neither given nor refused.
+    /// Answers dropped for slow routers without an error report.
     package var lostAnswers = 0
     package var connections = 0
     /// Bytes that slow routers have not taken yet.

@@ -147,8 +147,8 @@ package struct SourceOpener: Sendable {
   ) throws(ErrorReport) -> OpenedSource {
     guard depth < Self.triedEntries.count else {
       throw ErrorReport(
-        .sourceNotAudio, "playlists lead to playlists, over \(Self.triedEntries.count) times", stage: .resolve
-      )
+        .sourceNotAudio, "playlists are nested more than \(Self.triedEntries.count) levels deep",
+        stage: .resolve)
     }
     var failure: ErrorReport?
     for entry in playlist.entries.prefix(Self.triedEntries[depth]) {

@@ -218,7 +218,7 @@ extension SessionDirector {
       requestMove(
         session, .volume(level), pendingRequest: pendingRequest,
         startMilliseconds: session.request.startMilliseconds, volume: level)
-      // Each round may be too short for its fade, and it is not to wait for ever.
+      // Each round may be too short for its fade, and it is not to wait forever.
       session.pendingMove?.askedNanoseconds = transition.askedNanoseconds
       return
     }

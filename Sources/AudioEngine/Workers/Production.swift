@@ -17,3 +17,8 @@ package protocol Production: AnyObject, Sendable {
   /// Its source says what plays from the next packet on.
   func note(_ metadata: StreamMetadata)
 }
+
+extension ErrorReport {
+  /// A production without listeners.
+  static let superseded = ErrorReport(.superseded, "nobody listens any more")
+}

@@ -1,7 +1,7 @@
-/// Where a message stands, as its reply subject says:
+/// Metadata of a delivered message, parsed from its reply subject:
 /// `$JS.ACK.<stream>.<consumer>.<deliveries>.<stream sequence>.<consumer sequence>.<time>.<pending>`, with domain and
 /// account before the stream and a token behind where servers have them.
-package struct DeliveryPlace: Equatable {
+package struct DeliveryMetadata: Equatable {
   package var streamSequence: UInt64
   package var consumerSequence: UInt64
   package var pending: UInt64

@@ -6,8 +6,8 @@ import NIOCore
   import Foundation
 #endif
 
-/// What JetStream answers in JSON.
-enum JetStreamAnswers {
+/// JetStream's JSON responses.
+enum JetStreamResponses {
   struct Failure: Decodable {
     var code: Int
     var errCode: Int?
@@ -18,7 +18,7 @@ enum JetStreamAnswers {
       case 10071, 10164: .wrongRevision
       case 10059: .noBucket
       case 10039, 10076: .noJetStream
-      // No message is found (10037): who reads a key asks for a missing one as for another.
+      // "No message found" (10037) is no failure of a read: the key has no value.
       default: .rejected(code: errCode ?? code, description ?? "")
       }
     }
@@ -28,15 +28,15 @@ enum JetStreamAnswers {
     var error: Failure?
   }
 
-  /// Something is written.
-  struct Written: Decodable {
+  /// A message was stored.
+  struct PublishAck: Decodable {
     var seq: UInt64
   }
 
-  struct Nothing: Decodable {}
+  struct Empty: Decodable {}
 
-  /// A message that the stream's leader keeps.
-  struct Kept: Decodable {
+  /// A message that the stream's leader has stored.
+  struct StoredMessage: Decodable {
     struct Message: Decodable {
       var seq: UInt64
       var subject: String?
@@ -65,7 +65,7 @@ enum JetStreamAnswers {
     }
   }
 
-  /// A consumer is made.
+  /// A consumer was created.
   struct Consumer: Decodable {
     struct Place: Decodable {
       var streamSeq: UInt64
@@ -86,14 +86,14 @@ enum JetStreamAnswers {
       return try decoder.decode(type, from: json)
     } catch {
       throw .rejected(
-        code: 0, "an answer that cannot be read: \(String(decoding: json.prefix(200), as: UTF8.self))")
+        code: 0, "malformed response: \(String(decoding: json.prefix(200), as: UTF8.self))")
     }
   }
 }
 
 extension KeyValueEntry {
   /// - Parameter prefix: what subjects have before the key.
-  init(_ kept: JetStreamAnswers.Kept.Message, prefix: String) {
+  init(_ kept: JetStreamResponses.StoredMessage.Message, prefix: String) {
     let headers = kept.hdrs.map { NATSHeaders(String(decoding: $0, as: UTF8.self)) } ?? [:]
     self.init(
       key: String((kept.subject ?? "").dropFirst(prefix.count)), revision: kept.seq,
@@ -101,13 +101,13 @@ extension KeyValueEntry {
   }
 }
 
-/// What JetStream is asked in JSON. The names are those of its interface, in Swift's letters.
-enum JetStreamQuestions {
+/// JetStream API requests. Fields have the names of that API, in camel case.
+enum JetStreamRequests {
   struct Stream: Encodable {
     var name: String
     var subjects: [String]
     var numReplicas: Int
-    /// Nanoseconds; 0 is without end.
+    /// Nanoseconds; 0 is unlimited.
     var maxAge: Int64
     var maxBytes: Int
     var storage: String
@@ -118,14 +118,14 @@ enum JetStreamQuestions {
     var denyDelete = true
   }
 
-  /// The message at a place in the stream.
-  struct MessageAt: Encodable {
+  /// A message by its sequence number.
+  struct MessageBySequence: Encodable {
     var seq: UInt64
   }
 
-  struct Erasure: Encodable {
+  struct MessageDeletion: Encodable {
     var seq: UInt64
-    /// It is no secret: its bytes need not be written over.
+    /// The bytes need not be overwritten, since they are no secret.
     var noErase = true
   }
 
@@ -140,7 +140,7 @@ enum JetStreamQuestions {
     var lastBySubj: String
   }
 
-  /// The first message of a subject from a place on.
+  /// The first message of a subject from a sequence number on.
   struct NextMessage: Encodable {
     var nextBySubj: String
     var seq: UInt64
@@ -166,11 +166,11 @@ enum JetStreamQuestions {
     var config: Configuration
   }
 
-  static func encode(_ question: some Encodable) throws(KeyValueError) -> ByteBuffer {
+  static func encode(_ request: some Encodable) throws(KeyValueError) -> ByteBuffer {
     let encoder = JSONEncoder()
     encoder.keyEncodingStrategy = .convertToSnakeCase
     do {
-      return try ByteBuffer(bytes: encoder.encode(question))
-    } catch { throw .rejected(code: 0, "a question that cannot be written: \(error)") }
+      return try ByteBuffer(bytes: encoder.encode(request))
+    } catch { throw .rejected(code: 0, "the request cannot be encoded: \(error)") }
   }
 }

@@ -46,9 +46,9 @@ extension KeyValueBucket {
 
   /// Takes one value away without leaving a mark, which no watch tells. The bucket must allow it.
   public func erase(revision: UInt64) async throws(KeyValueError) {
-    let question = try JetStreamQuestions.encode(JetStreamQuestions.Erasure(seq: revision))
-    let answer = try await ask("$JS.API.STREAM.MSG.DELETE.\(stream)", question)
-    _ = try JetStreamAnswers.decode(JetStreamAnswers.Nothing.self, answer)
+    let request = try JetStreamRequests.encode(JetStreamRequests.MessageDeletion(seq: revision))
+    let answer = try await ask("$JS.API.STREAM.MSG.DELETE.\(stream)", request)
+    _ = try JetStreamResponses.decode(JetStreamResponses.Empty.self, answer)
   }
 
   /// Takes values and marks of deletions away without leaving marks, which no watch tells.
@@ -58,26 +58,25 @@ extension KeyValueBucket {
   ///   - revision: what was written later stays.
   public func purge(_ filter: String, through revision: UInt64? = nil) async throws(KeyValueError) {
     try await purge(
-      JetStreamQuestions.Purge(
+      JetStreamRequests.Purge(
         filter: subject(filter, allowsWildcards: true), seq: revision.map { $0 + 1 }))
   }
 
-  /// Has revisions begin with the time at which the bucket was made, in Unix milliseconds, where nothing was ever written.
-  ///
-  /// All who do it have them begin with the same, so that one that is late takes away nothing that was written since.
-  public func beginRevisionsWithTime() async throws(KeyValueError) {
+  /// In an empty bucket, sets the next revision to the bucket's creation time in Unix milliseconds. Every client computes the
+  /// same value, so a late call removes nothing.
+  public func seedRevisionsFromCreationTime() async throws(KeyValueError) {
     let answer = try await ask("$JS.API.STREAM.INFO.\(stream)", ByteBuffer())
-    let found = try JetStreamAnswers.decode(JetStreamAnswers.Stream.self, answer)
+    let found = try JetStreamResponses.decode(JetStreamResponses.Stream.self, answer)
     guard found.state.lastSeq == 0 else { return }
     guard let created = found.createdMilliseconds else {
-      throw .rejected(code: 0, "the time at which the stream was made cannot be read: \(found.created)")
+      throw .rejected(code: 0, "the stream's creation time cannot be read: \(found.created)")
     }
-    try await purge(JetStreamQuestions.Purge(filter: nil, seq: created))
+    try await purge(JetStreamRequests.Purge(filter: nil, seq: created))
   }
 
-  private func purge(_ question: JetStreamQuestions.Purge) async throws(KeyValueError) {
-    let answer = try await ask("$JS.API.STREAM.PURGE.\(stream)", JetStreamQuestions.encode(question))
-    _ = try JetStreamAnswers.decode(JetStreamAnswers.Nothing.self, answer)
+  private func purge(_ request: JetStreamRequests.Purge) async throws(KeyValueError) {
+    let answer = try await ask("$JS.API.STREAM.PURGE.\(stream)", JetStreamRequests.encode(request))
+    _ = try JetStreamResponses.decode(JetStreamResponses.Empty.self, answer)
   }
 
   private static let expectedRevision = "Nats-Expected-Last-Subject-Sequence"
@@ -86,6 +85,6 @@ extension KeyValueBucket {
     _ key: String, _ value: ByteBuffer, headers: NATSHeaders
   ) async throws(KeyValueError) -> UInt64 {
     let answer = try await ask(subject(key), value, headers: headers)
-    return try JetStreamAnswers.decode(JetStreamAnswers.Written.self, answer).seq
+    return try JetStreamResponses.decode(JetStreamResponses.PublishAck.self, answer).seq
   }
 }

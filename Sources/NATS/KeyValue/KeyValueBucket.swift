@@ -1,6 +1,6 @@
 import NIOCore
 
-/// What a key has, or what became of it.
+/// The value of a key, or its deletion.
 public struct KeyValueEntry: Sendable, Equatable {
   public let key: String
   /// Counts the bucket's writes; larger is later.
@@ -15,14 +15,13 @@ public struct KeyValueEntry: Sendable, Equatable {
   }
 }
 
-/// A bucket of JetStream's key-value store: the last value of each key, and who may write decided by revision.
-///
-/// Values leave without a word when the bucket's time to live is over: no watch tells it.
+/// A bucket of JetStream's key-value store, with conditional writes by revision. A value that expires (time to live) causes no
+/// watch event.
 public struct KeyValueBucket: Sendable {
   public struct Settings: Sendable {
-    /// Servers that keep it: 1, 3 or 5, and at most those of the cluster.
+    /// Replicas: 1, 3 or 5, and at most as many as the cluster has servers.
     public var replicas = 1
-    /// How long a value lives after it was written; nil without end.
+    /// How long a value lives after it was written; nil is unlimited.
     public var timeToLive: TimeAmount?
     /// In memory alone, where losing it with the servers does no harm.
     public var isInMemory = false
@@ -65,25 +64,25 @@ public struct KeyValueBucket: Sendable {
     self.timeout = timeout
   }
 
-  /// Makes the bucket where it is not there. One with other settings is an error (`rejected`), and so are several replicas
-  /// at a server that does not keep them equal (`outdatedServer`).
+  /// Creates the bucket if it does not exist. An existing one with other settings is an error (`rejected`), and so are several
+  /// replicas at a server that does not keep them consistent (`outdatedServer`).
   public func create(_ settings: Settings = Settings()) async throws(KeyValueError) {
-    if settings.replicas > 1, let version = await client.serverVersion, version < .keepsReplicasEqual {
+    if settings.replicas > 1, let version = await client.serverVersion, version < .minimumForReplicas {
       throw .outdatedServer(version.description)
     }
-    var question = JetStreamQuestions.Stream(
+    var request = JetStreamRequests.Stream(
       name: stream, subjects: [prefix + ">"], numReplicas: settings.replicas,
       maxAge: settings.timeToLive?.nanoseconds ?? 0, maxBytes: settings.maximumByteCount,
       storage: settings.isInMemory ? "memory" : "file")
-    question.denyDelete = !settings.allowsErasing
-    question.maxMsgsPerSubject = settings.history
-    question.discard = settings.discardsOldest ? "old" : "new"
-    let answer = try await ask("$JS.API.STREAM.CREATE.\(stream)", JetStreamQuestions.encode(question))
-    _ = try JetStreamAnswers.decode(JetStreamAnswers.Nothing.self, answer)
+    request.denyDelete = !settings.allowsErasing
+    request.maxMsgsPerSubject = settings.history
+    request.discard = settings.discardsOldest ? "old" : "new"
+    let answer = try await ask("$JS.API.STREAM.CREATE.\(stream)", JetStreamRequests.encode(request))
+    _ = try JetStreamResponses.decode(JetStreamResponses.Empty.self, answer)
   }
 
-  /// As `create`; one with other settings stays as it is: an operator's, who has chosen them.
-  public func createUnlessThere(_ settings: Settings) async throws(KeyValueError) {
+  /// Creates the bucket if it does not exist. An existing one keeps its settings, which an operator may have changed.
+  public func createIfMissing(_ settings: Settings) async throws(KeyValueError) {
     do throws(KeyValueError) {
       try await create(settings)
     } catch .rejected(code: Self.otherSettingsCode, _) {}
@@ -92,10 +91,10 @@ public struct KeyValueBucket: Sendable {
   /// JetStream's code for a stream of that name with other settings.
   private static let otherSettingsCode = 10_058
 
-  /// Deletes the bucket with all it holds. One that is not there is an error (`noBucket`).
+  /// Deletes the bucket and its values. A missing one is an error (`noBucket`).
   public func destroy() async throws(KeyValueError) {
     let answer = try await ask("$JS.API.STREAM.DELETE.\(stream)", ByteBuffer())
-    _ = try JetStreamAnswers.decode(JetStreamAnswers.Nothing.self, answer)
+    _ = try JetStreamResponses.decode(JetStreamResponses.Empty.self, answer)
   }
 
   // MARK: Reading
@@ -112,10 +111,10 @@ public struct KeyValueBucket: Sendable {
   public func get(revision: UInt64, from source: Source = .anyReplica) async throws(KeyValueError)
     -> KeyValueEntry?
   {
-    let question = try JetStreamQuestions.encode(JetStreamQuestions.MessageAt(seq: revision))
+    let request = try JetStreamRequests.encode(JetStreamRequests.MessageBySequence(seq: revision))
     return switch source {
-    case .anyReplica: try entry(direct: await ask("$JS.API.DIRECT.GET.\(stream)", question))
-    case .leader: try entry(kept: await ask("$JS.API.STREAM.MSG.GET.\(stream)", question))
+    case .anyReplica: try entry(direct: await ask("$JS.API.DIRECT.GET.\(stream)", request))
+    case .leader: try entry(kept: await ask("$JS.API.STREAM.MSG.GET.\(stream)", request))
     }
   }
 
@@ -126,8 +125,8 @@ public struct KeyValueBucket: Sendable {
     case .anyReplica:
       return try entry(direct: await ask("$JS.API.DIRECT.GET.\(stream).\(subject)", ByteBuffer()))
     case .leader:
-      let question = try JetStreamQuestions.encode(JetStreamQuestions.LastMessage(lastBySubj: subject))
-      return try entry(kept: await ask("$JS.API.STREAM.MSG.GET.\(stream)", question))
+      let request = try JetStreamRequests.encode(JetStreamRequests.LastMessage(lastBySubj: subject))
+      return try entry(kept: await ask("$JS.API.STREAM.MSG.GET.\(stream)", request))
     }
   }
 
@@ -146,7 +145,7 @@ public struct KeyValueBucket: Sendable {
   private func entry(kept message: NATSMessage) throws(KeyValueError) -> KeyValueEntry? {
     do throws(KeyValueError) {
       return KeyValueEntry(
-        try JetStreamAnswers.decode(JetStreamAnswers.Kept.self, message).message, prefix: prefix)
+        try JetStreamResponses.decode(JetStreamResponses.StoredMessage.self, message).message, prefix: prefix)
     } catch {
       if case .rejected(code: Self.noMessageFound, _) = error { return nil }
       throw error
@@ -214,10 +213,10 @@ public struct KeyValueBucket: Sendable {
   }
 
   func ask(
-    _ subject: String, _ question: ByteBuffer, headers: NATSHeaders = [:]
+    _ subject: String, _ request: ByteBuffer, headers: NATSHeaders = [:]
   ) async throws(KeyValueError) -> NATSMessage {
     do throws(NATSError) {
-      return try await client.request(question, to: subject, headers: headers, timeout: timeout)
+      return try await client.request(request, to: subject, headers: headers, timeout: timeout)
     } catch { throw KeyValueError(error) }
   }
 

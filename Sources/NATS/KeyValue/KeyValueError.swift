@@ -10,7 +10,7 @@ public enum KeyValueError: Error, Sendable, Equatable {
   case outdatedServer(String)
   /// Nothing was done: a key or bucket name that is none.
   case invalidKey(String)
-  /// JetStream says no.
+  /// JetStream rejects the request.
   case rejected(code: Int, String)
   /// The request or its answer did not get through. A write whose outcome is unknown (`isOutcomeUnknown`) may have
   /// happened: who wrote reads again, from the leader.
@@ -26,13 +26,13 @@ public enum KeyValueError: Error, Sendable, Equatable {
 extension KeyValueError: CustomStringConvertible {
   public var description: String {
     switch self {
-    case .wrongRevision: "another value was written before"
-    case .noJetStream: "no JetStream serves the bucket now"
+    case .wrongRevision: "wrong revision: another write came first"
+    case .noJetStream: "JetStream does not respond for this bucket: it is disabled, or no leader is elected"
     case .noBucket: "there is no such bucket"
     case .outdatedServer(let version):
-      "nats-server \(version) does not keep several replicas of a bucket equal: \(NATSServerVersion.keepsReplicasEqual) or later does"
-    case .invalidKey(let key): "no key: \(key)"
-    case .rejected(let code, let text): "JetStream says \(code): \(text)"
+      "nats-server \(version) does not keep replicas of a bucket consistent: \(NATSServerVersion.minimumForReplicas) or later does"
+    case .invalidKey(let key): "invalid key or bucket name: \(key)"
+    case .rejected(let code, let text): "JetStream error \(code): \(text)"
     case .failed(let error): error.description
     }
   }

@@ -1,36 +1,36 @@
 import NIOCore
 
-/// What a watch tells.
+/// An event of a watch.
 public enum KeyValueWatchEvent: Sendable, Equatable {
   /// A key was written or deleted.
   case entry(KeyValueEntry)
-  /// All that was there has been told. Comes once.
+  /// All existing entries have been reported. Sent once.
   case current
 }
 
-/// Follows a bucket through a consumer of JetStream, and makes a new one where something is missing: after a break of the
-/// connection, a gap in the consumer's count, three seconds without its heartbeat, or where it does not give what the
+/// Follows a bucket through a JetStream consumer, and creates another one where messages may be missing: after a lost
+/// connection, a gap in the consumer's sequence, three seconds without a heartbeat, or where it does not deliver what the
 /// stream's leader has. Confined to the loop.
 ///
-/// A consumer lives on one of the servers that keep the stream, as JetStream chooses by lot: one that is dead and not yet
-/// known to be, or one whose copy lags behind and which sends heartbeats as if nothing were written. And none is made while
-/// the cluster chooses who leads it, though the stream has its leader. So what a consumer does not give is read from the
-/// leader, one message after another.
+/// JetStream places a consumer on any server that has the stream: possibly one that is dead and not yet known to be, or a
+/// replica that lags behind and sends heartbeats as if nothing were written. It creates none while the cluster elects its
+/// leader, although the stream has one. So the watcher reads what a consumer does not deliver from the stream's leader, one
+/// message after another.
 final class KeyValueWatcher {
-  /// The consumer at hand.
+  /// The current consumer.
   private struct Consumer {
     let id: UInt64
-    /// How many of its messages came.
+    /// Messages that it has delivered.
     var receivedCount: UInt64 = 0
-    /// When the last of them came, or it was made.
+    /// When it delivered the last one, or was created.
     var progressedAt = NIODeadline.now()
-    var isMade = false
-    /// Whether the stream is known to be the one that was followed before.
+    var isCreated = false
+    /// Whether the stream is known to be the same as before.
     var isIdentified = false
-    /// Whether the leader had something that the consumer has not given since.
-    var misses = false
-    var askedAt = NIODeadline.now()
-    var isAsking = false
+    /// Whether the leader had a message that the consumer has not delivered since.
+    var missesMessages = false
+    var leaderReadAt = NIODeadline.now()
+    var requestInFlight = false
   }
 
   private let connection: Connection
@@ -40,16 +40,16 @@ final class KeyValueWatcher {
   private let subject: String
   private let withValues: Bool
   private let withHistory: Bool
-  /// Told of each consumer that could not be made; another is tried.
+  /// Called for each consumer that could not be created; another is tried.
   private let onFailure: (KeyValueError) -> Void
   private let onEvent: (KeyValueWatchEvent) -> Void
   private let observerID: UInt64
   private var isStopped = false
   private var isCurrent = false
-  /// The last message of the stream that was told.
+  /// The stream sequence of the last reported message.
   private var streamSequence: UInt64 = 0
-  /// When the stream was made.
-  private var created: String?
+  /// The stream's creation time.
+  private var streamCreatedAt: String?
   private var consumer: Consumer?
   private var lastHeard = NIODeadline.now()
 
@@ -73,9 +73,9 @@ final class KeyValueWatcher {
   func start() {
     connection.observe(observerID) { [weak self] state in
       guard let self else { return }
-      if case .connected = state { begin() } else { end() }
+      if case .connected = state { createConsumer() } else { end() }
     }
-    lookLater()
+    scheduleCheck()
   }
 
   func stop() {
@@ -86,52 +86,52 @@ final class KeyValueWatcher {
 
   // MARK: The consumer
 
-  /// Without a heartbeat, or the answer to a question.
-  private static let patience = TimeAmount.seconds(3)
-  /// How long a consumer is silent before the leader is asked first, and between two questions.
-  private static let silence = TimeAmount.seconds(1)
-  private static let questionInterval = TimeAmount.seconds(5)
+  /// For a heartbeat, or the response to a request.
+  private static let responseTimeout = TimeAmount.seconds(3)
+  /// How long a consumer is idle before the first read from the leader, and the interval of further reads.
+  private static let idleInterval = TimeAmount.seconds(1)
+  private static let leaderReadInterval = TimeAmount.seconds(5)
 
   private func end() {
     if let consumer { connection.unsubscribe(consumer.id) }
     consumer = nil
   }
 
-  /// Makes a consumer that gives what comes after what was told.
-  private func begin() {
+  /// Creates a consumer that begins after the last reported message.
+  private func createConsumer() {
     end()
     guard !isStopped else { return }
     lastHeard = .now()
     let id = client.newID()
-    // Two tokens behind the client's own: no answer to a request comes here.
+    // Two tokens longer than the client's own: no response to a request is sent here.
     let inbox = "\(client.inbox)watch.\(id)"
     consumer = Consumer(id: id)
     connection.subscribe(id, to: inbox, queue: nil, connection: nil) { [weak self] in self?.received($0, id) }
     let isFirst = streamSequence == 0
-    let question = JetStreamQuestions.Consumer(
+    let request = JetStreamRequests.Consumer(
       streamName: stream,
       config: .init(
         deliverSubject: inbox, filterSubject: subject,
         deliverPolicy: !isFirst ? "by_start_sequence" : withHistory ? "all" : "last_per_subject",
         optStartSeq: isFirst ? nil : streamSequence + 1, headersOnly: withValues ? nil : true))
-    ask("CONSUMER.CREATE", try? JetStreamQuestions.encode(question), JetStreamAnswers.Consumer.self, id) {
-      [weak self] in self?.made($0)
+    ask("CONSUMER.CREATE", try? JetStreamRequests.encode(request), JetStreamResponses.Consumer.self, id) {
+      [weak self] in self?.consumerCreated($0)
     }
   }
 
-  private func made(_ answer: Result<JetStreamAnswers.Consumer, KeyValueError>) {
+  private func consumerCreated(_ answer: Result<JetStreamResponses.Consumer, KeyValueError>) {
     switch answer {
     case .failure(let error):
-      // At the next look, another.
-      lastHeard = .now() - Self.patience
+      // The next check creates another.
+      lastHeard = .now() - Self.responseTimeout
       onFailure(error)
-    case .success(let made):
+    case .success(let response):
       lastHeard = .now()
-      consumer?.isMade = true
+      consumer?.isCreated = true
       consumer?.progressedAt = .now()
-      // One that goes on may go on with another stream of the same name.
+      // The stream may be another one of the same name.
       if streamSequence > 0 { identify() }
-      if made.numPending == 0, consumer?.receivedCount == 0 { becameCurrent() }
+      if response.numPending == 0, consumer?.receivedCount == 0 { becameCurrent() }
     }
   }
 
@@ -139,12 +139,12 @@ final class KeyValueWatcher {
     guard let consumer, consumer.id == id else { return }
     lastHeard = .now()
     let headers = message.headers
-    if headers.status != nil { return controlled(message, headers) }
-    guard let place = message.reply.flatMap(DeliveryPlace.init) else { return }
-    guard place.consumerSequence == consumer.receivedCount + 1 else { return begin() }
+    if headers.status != nil { return handleControlMessage(message, headers) }
+    guard let place = message.reply.flatMap(DeliveryMetadata.init) else { return }
+    guard place.consumerSequence == consumer.receivedCount + 1 else { return createConsumer() }
     self.consumer?.receivedCount += 1
     self.consumer?.progressedAt = .now()
-    self.consumer?.misses = false
+    self.consumer?.missesMessages = false
     let subject = message.subject
     if subject.hasPrefix(prefix) {
       tell(
@@ -155,16 +155,16 @@ final class KeyValueWatcher {
     if place.pending == 0 { becameCurrent() }
   }
 
-  /// A heartbeat, which says how many messages were sent, or a question whether we have come so far.
-  private func controlled(_ message: NATSMessage, _ headers: NATSHeaders) {
+  /// A heartbeat, which has the consumer's last sequence, or a flow-control request.
+  private func handleControlMessage(_ message: NATSMessage, _ headers: NATSHeaders) {
     if let reply = message.reply { client.publish(ByteBuffer(), to: reply) }
     if let stalled = headers["Nats-Consumer-Stalled"] { client.publish(ByteBuffer(), to: stalled) }
     if let last = headers["Nats-Last-Consumer"].flatMap(UInt64.init), last != consumer?.receivedCount {
-      begin()
+      createConsumer()
     }
   }
 
-  /// Tells what was not told before: of a copy that lags behind, or of the leader, it may come twice.
+  /// Reports what was not reported before: a lagging replica and the leader may give the same message.
   private func tell(_ entry: KeyValueEntry) {
     guard entry.revision > streamSequence else { return }
     streamSequence = entry.revision
@@ -177,62 +177,64 @@ final class KeyValueWatcher {
     onEvent(.current)
   }
 
-  // MARK: Whether it gives everything
+  // MARK: Checks
 
-  /// Sees once a second whether the consumer still lives, and gives what there is.
-  private func lookLater() {
+  /// Checks once a second whether the consumer is alive and complete.
+  private func scheduleCheck() {
     connection.eventLoop.assumeIsolated().scheduleTask(in: .seconds(1)) { [weak self] in
       guard let self, !isStopped else { return }
-      if client.isConnected { look() }
-      lookLater()
+      if client.isConnected { check() }
+      scheduleCheck()
     }
   }
 
-  private func look() {
+  private func check() {
     let now = NIODeadline.now()
-    guard let consumer, now - lastHeard <= Self.patience else { return begin() }
-    guard !consumer.isAsking else { return }
-    guard consumer.isMade else { return readFromLeader() }
+    guard let consumer, now - lastHeard <= Self.responseTimeout else { return createConsumer() }
+    guard !consumer.requestInFlight else { return }
+    guard consumer.isCreated else { return readFromLeader() }
     if !consumer.isIdentified { return identify() }
-    guard now - consumer.progressedAt >= Self.silence else { return }
-    if consumer.misses { return begin() }
-    if consumer.askedAt <= consumer.progressedAt || now - consumer.askedAt >= Self.questionInterval {
+    guard now - consumer.progressedAt >= Self.idleInterval else { return }
+    if consumer.missesMessages { return createConsumer() }
+    if consumer.leaderReadAt <= consumer.progressedAt
+      || now - consumer.leaderReadAt >= Self.leaderReadInterval
+    {
       readFromLeader()
     }
   }
 
-  /// Asks the leader which stream it is.
+  /// Reads the stream's creation time and last sequence.
   private func identify() {
     guard let id = consumer?.id else { return }
-    consumer?.isAsking = true
+    consumer?.requestInFlight = true
     let known = streamSequence
-    ask("STREAM.INFO", ByteBuffer(), JetStreamAnswers.Stream.self, id) { [weak self] answer in
+    ask("STREAM.INFO", ByteBuffer(), JetStreamResponses.Stream.self, id) { [weak self] answer in
       guard let self else { return }
-      consumer?.isAsking = false
+      consumer?.requestInFlight = false
       guard case .success(let stream) = answer else { return }
-      // Or it has lost its end, with the machine's power or for an older copy.
-      let isOther = created.map { $0 != stream.created } == true || stream.state.lastSeq < known
-      created = stream.created
+      // Or it has lost its last messages: after a power failure, or where an older copy was restored.
+      let isOther = streamCreatedAt.map { $0 != stream.created } == true || stream.state.lastSeq < known
+      streamCreatedAt = stream.created
       consumer?.isIdentified = true
       guard isOther else { return }
       streamSequence = 0
-      begin()
+      createConsumer()
     }
   }
 
-  /// Reads what comes after what was told, until there is no more.
+  /// Reads the messages after the last reported one, until there are no more.
   private func readFromLeader() {
     guard let id = consumer?.id else { return }
-    consumer?.isAsking = true
-    consumer?.askedAt = .now()
-    let question = try? JetStreamQuestions.encode(
-      JetStreamQuestions.NextMessage(nextBySubj: subject, seq: streamSequence + 1))
-    ask("STREAM.MSG.GET", question, JetStreamAnswers.Kept.self, id) { [weak self] answer in
+    consumer?.requestInFlight = true
+    consumer?.leaderReadAt = .now()
+    let request = try? JetStreamRequests.encode(
+      JetStreamRequests.NextMessage(nextBySubj: subject, seq: streamSequence + 1))
+    ask("STREAM.MSG.GET", request, JetStreamResponses.StoredMessage.self, id) { [weak self] answer in
       guard let self else { return }
-      consumer?.isAsking = false
+      consumer?.requestInFlight = false
       switch answer {
       case .success(let kept):
-        consumer?.misses = true
+        consumer?.missesMessages = true
         tell(KeyValueEntry(kept.message, prefix: prefix))
         readFromLeader()
       case .failure(.rejected(code: KeyValueBucket.noMessageFound, _)): becameCurrent()
@@ -241,17 +243,18 @@ final class KeyValueWatcher {
     }
   }
 
-  /// Asks JetStream something of the stream. The answer is left out where the consumer is another by then.
+  /// Sends a request about the stream. The response is ignored where the consumer has been replaced meanwhile.
   private func ask<Answer: Decodable>(
-    _ what: String, _ question: ByteBuffer?, _ type: Answer.Type, _ id: UInt64,
+    _ what: String, _ request: ByteBuffer?, _ type: Answer.Type, _ id: UInt64,
     then: @escaping (Result<Answer, KeyValueError>) -> Void
   ) {
-    guard let question else { return }
-    connection.request(question, to: "$JS.API.\(what).\(stream)", headers: [:], timeout: Self.patience) {
+    guard let request else { return }
+    connection.request(request, to: "$JS.API.\(what).\(stream)", headers: [:], timeout: Self.responseTimeout)
+    {
       [weak self] answer in
       guard let self, consumer?.id == id else { return }
       do throws(KeyValueError) {
-        then(.success(try JetStreamAnswers.decode(type, answer.mapError(KeyValueError.init).get())))
+        then(.success(try JetStreamResponses.decode(type, answer.mapError(KeyValueError.init).get())))
       } catch { then(.failure(error)) }
     }
   }

@@ -17,21 +17,23 @@ enum RouterMetrics {
       name("engine_connected"), "1 while an engine is connected",
       [([:], plane.fleet.status.connected ? 1 : 0)])
     text.gauge(
-      name("engines_connected"), "Engines that are connected", [([:], plane.fleet.establishedCount)])
+      name("engines_connected"), "Connected engines", [([:], plane.fleet.establishedCount)])
     text.counter(
-      name("sessions_moved_total"), "Sessions whose engine was gone, and that went on at another",
+      name("sessions_moved_total"), "Sessions resumed on another engine after their engine was lost",
       statistics.movedSessions)
     text.counter(
-      name("sessions_handed_over_total"), "Sessions that went on at another engine while theirs still ran",
+      name("sessions_handed_over_total"),
+      "Sessions handed over from a stopping engine to another without a gap",
       statistics.handedOverSessions)
     text.gauge(
-      name("homes"), "Sessions that are this Router's among several at NATS",
+      name("homes"), "Sessions whose home is this Router",
       [([:], plane.homes?.ownCount ?? 0)])
     text.counter(
-      name("home_takeovers_total"), "Sessions taken over from Routers that were gone",
+      name("home_takeovers_total"), "Sessions taken over from lost Routers",
       statistics.takenOverSessions)
     text.gauge(
-      name("forwarded_connections"), "Connections and requests that other Routers serve through this one",
+      name("forwarded_connections"),
+      "Connections and requests forwarded to the home Routers of their sessions",
       [([:], plane.homes?.forwardedCount ?? 0)])
     text.gauge(
       name("sessions"), "Sessions by state",

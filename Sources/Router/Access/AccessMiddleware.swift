@@ -63,9 +63,10 @@ struct AccessMiddleware: RouterMiddleware {
       try grant.require(scope, SessionID(context.part("id")))
       return grant
     case nil:
-      logger.error("the route \(request.method.rawValue) \(path) is refused: RouteAccess does not have it")
+      logger.error("rejecting \(request.method.rawValue) \(path): RouteAccess has no rule for it")
       throw RequestError(
-        .forbidden, "nobody may use \(request.method.rawValue) \(path)", hint: "the server's own fault")
+        .forbidden, "\(request.method.rawValue) \(path) is not available",
+        hint: "this is a bug of the Router")
     }
   }
 }

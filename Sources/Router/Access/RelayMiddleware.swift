@@ -1,6 +1,6 @@
 import Hummingbird
 
-/// Before all others where there are several Routers: for whom another Router asks.
+/// Restores the client's address in requests that another Router forwards. Runs first.
 struct RelayMiddleware: RouterMiddleware {
   typealias Context = RouterRequestContext
 

@@ -10,11 +10,11 @@ import WireProtocol
   import Foundation
 #endif
 
-/// Finds the engines at NATS, keeps the Router attached to them, and says when one is gone. Confined to the data plane's
-/// loop, which is the client's.
+/// Finds the engines at NATS, keeps the Router attached to them, and reports lost ones. Confined to the data plane's loop,
+/// which is the client's.
 final class ClusterEngines {
-  /// How long the engines have to announce themselves after the Router's start, before what none of them plays is asked
-  /// for again.
+  /// How long engines have to announce themselves after the Router's start, before sessions that none of them plays are
+  /// restarted.
   private static let discoveryMilliseconds: Int64 = 1_500
 
   private struct Row {
@@ -30,10 +30,10 @@ final class ClusterEngines {
   private var rows: [String: Row] = [:]
   private lazy var watches = MemberWatches(
     client: client, subject: ClusterSubject.ping, isBusy: { [unowned self] in isBusy($0) },
-    onGone: { [unowned self] in giveUp($0) })
+    onGone: { [unowned self] in removeEngine($0) })
   private var subscriptions: [NATSSubscription] = []
   private var lastNumber: UInt32 = 0
-  /// Whether it is known which sessions are this Router's, so that what engines say of them can be judged.
+  /// Whether the homes are loaded, so that engines' reports can be matched to sessions.
   private var isAttaching = false
   private var isStopped = false
 
@@ -53,7 +53,7 @@ final class ClusterEngines {
     watches.start()
   }
 
-  /// Begins to attach to engines.
+  /// Starts to attach to engines.
   func attach() {
     guard !isAttaching else { return }
     isAttaching = true
@@ -77,14 +77,14 @@ final class ClusterEngines {
     case .connected:
       if isAttaching { plane.fleet.absence = "no engine has announced itself at NATS" }
       client.publish(ByteBuffer(), to: ClusterSubject.discovery)
-      watches.expectReturn()
+      watches.expectReconnections()
     case .disconnected(let reason):
       plane.fleet.absence = "not connected to NATS: \(reason)"
       for row in rows.values { row.transport.drop("not connected to NATS: \(reason)") }
     }
   }
 
-  // MARK: What engines say
+  // MARK: Messages of engines
 
   private func heard(_ payload: ByteBuffer) {
     guard
@@ -92,13 +92,13 @@ final class ClusterEngines {
     else { return logger.debug("an engine's heartbeat cannot be read") }
     let name = heartbeat.engine
     if rows[name] == nil {
-      // Nothing that has to be attached to for a moment.
+      // An engine that is stopping is not attached to.
       guard !heartbeat.isStopping, isAttaching, !isStopped else { return }
       add(heartbeat)
     }
     watches.heard(name)
     guard let row = rows[name] else { return }
-    // One that has lost its connection for a moment does not know of the attachment any more, and says so.
+    // An engine that lost its connection briefly has dropped the attachment, and answers the idle frame with close.
     row.transport.keepAlive()
     let engine = row.engine
     engine.load = heartbeat.load
@@ -124,23 +124,22 @@ final class ClusterEngines {
     let name = ClusterSubject.sender(message.subject)
     let payload = message.payload
     guard let row = rows[name], row.transport.received(payload, now: DataPlane.nowMilliseconds) else {
-      // Nobody hears it.
-      return client.refuse(payload, to: ClusterSubject.toEngine(name, from: router))
+      return client.closeAttachment(of: payload, to: ClusterSubject.toEngine(name, from: router))
     }
     watches.heard(name)
   }
 
-  // MARK: Whether they are there
+  // MARK: Lost engines
 
-  /// One whose attachment has ended may have died right then.
+  /// An engine without an attachment counts as busy: it may have just died.
   private func isBusy(_ name: String) -> Bool {
     guard let row = rows[name] else { return false }
     return !row.engine.isEstablished || row.transport.hasData(now: DataPlane.nowMilliseconds)
   }
 
-  private func giveUp(_ name: String) {
+  private func removeEngine(_ name: String) {
     guard let row = rows.removeValue(forKey: name) else { return }
-    logger.warning("the engine \(name) is gone: what it played goes on elsewhere")
+    logger.warning("engine \(name) is gone: its sessions resume on other engines")
     row.transport.drop("the engine \(name) is gone")
     row.engine.link.stop()
     plane.engineIsGone(row.engine)

@@ -10,8 +10,7 @@ import WireProtocol
   import Foundation
 #endif
 
-/// Which other Routers there are at NATS, and that this one is there. Confined to the data plane's loop, which is the
-/// client's.
+/// Announces this Router at NATS and knows the others. Confined to the data plane's loop, which is the client's.
 final class ClusterRouters {
   private(set) var routers: [String: RouterHeartbeat] = [:] {
     didSet {
@@ -19,11 +18,12 @@ final class ClusterRouters {
         routers.values.map { ClientID(subject: nil, address: ListenAddress($0.address)?.host) })
     }
   }
-  /// Where their connections come from, as far as they are reached at the same addresses.
+  /// The addresses of their heartbeats, from which their connections usually come.
   private var addresses: Set<ClientID> = []
-  /// When a Router's secret last came from elsewhere: they are reached by names, or come from other addresses.
-  private var proven: [ClientID: NIODeadline] = [:]
-  /// Told each Router that has come, and each that is gone or stops.
+  /// When a request with this Router's secret last came from an address that no heartbeat names: Routers may be known by host
+  /// name, or send from other addresses.
+  private var confirmedAddresses: [ClientID: NIODeadline] = [:]
+  /// Called for each Router that joins, and for each that is gone or is stopping.
   var onJoined: (String) -> Void = { _ in }
   var onLeft: (String) -> Void = { _ in }
   /// Whether sessions depend on a Router.
@@ -44,7 +44,7 @@ final class ClusterRouters {
     self.logger = logger
   }
 
-  /// - Parameter address: where others reach this Router.
+  /// - Parameter address: at which the others reach this Router.
   func start(address: String) throws(NATSError) {
     own.address = address
     let context = NIOLoopBound(self, eventLoop: client.eventLoop)
@@ -58,7 +58,7 @@ final class ClusterRouters {
     announceRegularly()
   }
 
-  /// This Router stops: the others take over its sessions.
+  /// This Router is stopping: the others take over its sessions.
   func drain() {
     own.isStopping = true
     announce()
@@ -71,32 +71,32 @@ final class ClusterRouters {
     watches.stop()
   }
 
-  /// Whether other Routers come from there.
-  func comeFrom(_ address: ClientID) -> Bool {
+  /// Whether other Routers connect from this address.
+  func isRouterAddress(_ address: ClientID) -> Bool {
     if addresses.contains(address) { return true }
-    guard let proven = proven[address] else { return false }
-    return NIODeadline.now() - proven < .seconds(RouterLimits.provenRouterSeconds)
+    guard let confirmed = confirmedAddresses[address] else { return false }
+    return NIODeadline.now() - confirmed < .seconds(RouterLimits.provenRouterSeconds)
   }
 
-  /// What came from there had this Router's secret.
-  func proved(_ address: ClientID) {
+  /// A request from this address had this Router's secret.
+  func confirmRouterAddress(_ address: ClientID) {
     guard !addresses.contains(address) else { return }
     let now = NIODeadline.now()
-    if proven[address] == nil, proven.count >= RouterLimits.maximumRouters,
-      let oldest = proven.min(by: { $0.value < $1.value })?.key
+    if confirmedAddresses[address] == nil, confirmedAddresses.count >= RouterLimits.maximumRouters,
+      let oldest = confirmedAddresses.min(by: { $0.value < $1.value })?.key
     {
-      proven[oldest] = nil
+      confirmedAddresses[oldest] = nil
     }
-    proven[address] = now
+    confirmedAddresses[address] = now
   }
 
   /// A connection to that Router has failed.
   func suspect(_ router: String) { watches.suspect(router) }
 
-  // MARK: What this Router says
+  // MARK: Announcements
 
   private var payload: ByteBuffer {
-    // Words, which can always be encoded.
+    // Strings can always be encoded.
     ByteBuffer(bytes: (try? JSONEncoder().encode(own)) ?? Data())
   }
 
@@ -119,10 +119,10 @@ final class ClusterRouters {
     guard case .connected = state else { return }
     announce()
     client.publish(ByteBuffer(), to: ClusterSubject.routerDiscovery)
-    watches.expectReturn()
+    watches.expectReconnections()
   }
 
-  // MARK: What the others say
+  // MARK: The others
 
   private func heard(_ payload: ByteBuffer) {
     guard
@@ -133,7 +133,8 @@ final class ClusterRouters {
     guard !heartbeat.isStopping else { return remove(name, "stops") }
     if routers[name] == nil {
       guard routers.count < RouterLimits.maximumRouters else {
-        return logger.warning("there are over \(RouterLimits.maximumRouters) Routers: \(name) is not heard")
+        return logger.warning(
+          "ignoring Router \(name): the limit of \(RouterLimits.maximumRouters) Routers is reached")
       }
       logger.info("the Router \(name) at \(heartbeat.address) has announced itself")
       routers[name] = heartbeat

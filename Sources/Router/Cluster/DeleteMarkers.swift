@@ -2,10 +2,10 @@ import DequeModule
 import NIOCore
 import WireProtocol
 
-/// Marks that sessions without a home leave in the bucket. They are taken away when every Router has had the time to hear of
-/// them: one that was cut off for longer reads the bucket anew.
-package struct DeletionMarks {
-  package struct Mark: Sendable, Equatable {
+/// Delete markers of released sessions in the bucket. They are purged after every Router has had time to see them; a Router
+/// that was disconnected for longer reads the bucket again.
+package struct DeleteMarkers {
+  package struct Marker: Sendable, Equatable {
     package var id: SessionID
     package var revision: UInt64
 
@@ -15,22 +15,22 @@ package struct DeletionMarks {
     }
   }
 
-  /// How long a mark stays, and after how long an absence the bucket is read anew.
+  /// How long a marker stays, and after how long a disconnection the bucket is read again.
   package static let lifetime = TimeAmount.minutes(10)
   package static let absence = TimeAmount.minutes(5)
-  /// Marks that are taken away at a time.
+  /// Markers that are purged at a time.
   package static let batchCount = 200
 
-  private var marks: Deque<(mark: Mark, since: NIODeadline)> = []
+  private var markers: Deque<(marker: Marker, since: NIODeadline)> = []
 
   package init() {}
 
-  package mutating func add(_ mark: Mark, now: NIODeadline) { marks.append((mark, now)) }
+  package mutating func add(_ marker: Marker, now: NIODeadline) { markers.append((marker, now)) }
 
-  /// The next that are to go, which are known no longer.
-  package mutating func due(now: NIODeadline) -> [Mark] {
-    let due = marks.prefix(Self.batchCount).prefix { now - $0.since >= Self.lifetime }.map(\.mark)
-    marks.removeFirst(due.count)
+  /// Removes and returns the next markers that are due to be purged.
+  package mutating func due(now: NIODeadline) -> [Marker] {
+    let due = markers.prefix(Self.batchCount).prefix { now - $0.since >= Self.lifetime }.map(\.marker)
+    markers.removeFirst(due.count)
     return due
   }
 }

@@ -2,17 +2,17 @@ import NATS
 import NIOCore
 import WireProtocol
 
-/// The homes as JetStream keeps them: a key for each session, and the ID of its home as the value.
+/// The JetStream bucket of homes: a key for each session, with the ID of its home as the value.
 package struct HomeBucket: Sendable {
-  /// What became of a claim.
+  /// The outcome of a claim.
   package enum Claim: Sendable {
     case won(revision: UInt64)
-    /// Somebody was faster; nil where the key has nothing.
+    /// Another Router was faster; `owner` is nil where the key has no value.
     case found(owner: String?, revision: UInt64)
     case failed(KeyValueError)
   }
 
-  /// How often a write whose outcome is not known is looked at.
+  /// How often the key is read after a write whose outcome is unknown.
   private static let maximumReads = 3
 
   private let bucket: KeyValueBucket
@@ -23,18 +23,19 @@ package struct HomeBucket: Sendable {
     bucket = KeyValueBucket(own: "antiphon-homes", client: client, seconds: RouterLimits.homeAnswerSeconds)
   }
 
-  /// Makes the bucket where it is not there. Its revisions begin with the time: the epochs of one that is lost and made anew
-  /// are above all of before, which engines remember.
+  /// Creates the bucket if it does not exist. Its revisions begin with its creation time, so the epochs of a bucket that
+  /// replaces a lost one are above all former epochs, which engines remember.
   ///
   /// - Parameter replicas: as `KeyValueBucket.Settings.replicas`.
   package func open(replicas: Int) async throws(KeyValueError) {
     var settings = KeyValueBucket.Settings()
     settings.replicas = replicas
-    try await bucket.createUnlessThere(settings)
-    try await bucket.beginRevisionsWithTime()
+    try await bucket.createIfMissing(settings)
+    try await bucket.seedRevisionsFromCreationTime()
   }
 
-  /// - Parameter onEvent: told on the loop: the session, its home and the revision; nil once all that was there is told.
+  /// - Parameter onEvent: called on the loop with a session, its home and the revision; with nil once all existing homes
+  ///   have been reported.
   func watch(
     _ onEvent: @escaping @Sendable ((id: SessionID, owner: String?, revision: UInt64)?) -> Void
   ) throws(KeyValueError) -> NATSSubscription {
@@ -58,12 +59,12 @@ package struct HomeBucket: Sendable {
       return .won(revision: try await bucket.create(key, value))
     } catch {
       guard error == .wrongRevision || error.isOutcomeUnknown else { return .failed(error) }
-      return await look(at: id)
+      return await readHome(of: id)
     }
   }
 
-  /// Reads who a session's home is from the server that decides it.
-  func look(at id: SessionID) async -> Claim {
+  /// Reads a session's home from the bucket's leader, which decides it.
+  func readHome(of id: SessionID) async -> Claim {
     var failure = KeyValueError.noJetStream
     for _ in 0..<Self.maximumReads {
       do throws(KeyValueError) {
@@ -77,15 +78,15 @@ package struct HomeBucket: Sendable {
     return .failed(failure)
   }
 
-  /// The session is no longer this Router's. What fails is tried again by the caller.
+  /// Gives up this Router's claim. The caller retries after a failure.
   package func release(_ id: SessionID, epoch: UInt64) async throws(KeyValueError) {
     try await bucket.delete(id.keyToken, revision: epoch)
   }
 
-  /// Takes the mark of a release away.
+  /// Purges the delete marker of a release.
   ///
   /// - Returns: whether it is gone.
-  package func purge(_ mark: DeletionMarks.Mark) async -> Bool {
-    (try? await bucket.purge(mark.id.keyToken, through: mark.revision)) != nil
+  package func purge(_ marker: DeleteMarkers.Marker) async -> Bool {
+    (try? await bucket.purge(marker.id.keyToken, through: marker.revision)) != nil
   }
 }

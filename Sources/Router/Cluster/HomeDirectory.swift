@@ -1,7 +1,7 @@
 import WireProtocol
 
-/// Which Router is the home of which session, as far as is known, and which sessions this Router is to take over and when. A
-/// value without a clock: times are monotonic milliseconds.
+/// Knows which Router is the home of which session, and decides which sessions this Router takes over and when. A value
+/// without a clock: times are monotonic milliseconds.
 package struct HomeDirectory: Sendable {
   package struct Home: Sendable, Equatable {
     package var router: String
@@ -14,9 +14,9 @@ package struct HomeDirectory: Sendable {
     }
   }
 
-  /// What a write at the bucket has changed.
+  /// The effect of a write to the bucket.
   package enum Change: Sendable, Equatable {
-    /// It was known.
+    /// It was known already.
     case nothing
     /// The session has another home, or none.
     case changed
@@ -24,19 +24,19 @@ package struct HomeDirectory: Sendable {
     case lost
   }
 
-  /// How much later than the one before it the next Router of a session's order takes it over.
+  /// How much later than its predecessor in a session's order the next Router takes the session over.
   package static let rankMilliseconds = 1_000
-  /// How long a Router of which nothing was heard yet is waited for.
+  /// How long a Router that has not announced itself yet is waited for.
   package static let unheardMilliseconds = 3_000
 
   package let router: String
   private var homes: [SessionID: Home] = [:]
   private var sessions: [String: Set<SessionID>] = [:]
-  /// The other Routers that are there.
+  /// The other Routers that are connected.
   private var live: Set<String> = []
-  /// Those that have sessions and are not there: from when their sessions may be taken.
+  /// Routers that have sessions and are not connected: from when their sessions may be taken over.
   private var absentSince: [String: Int] = [:]
-  /// The last write that the watch has told.
+  /// The last write that the watch has reported.
   private var watchedRevision: UInt64 = 0
 
   /// - Parameter router: this one.
@@ -44,11 +44,11 @@ package struct HomeDirectory: Sendable {
 
   package func home(of id: SessionID) -> Home? { homes[id] }
 
-  /// All is told from the beginning.
+  /// The watch reports everything from the start.
   package mutating func watchBegins() { watchedRevision = 0 }
 
-  /// Homes that a watch from the beginning has not told, though it has come past them.
-  package func untold(_ told: Set<SessionID>) -> [SessionID: Home] {
+  /// Homes that a watch from the start did not report, although it has passed their revisions.
+  package func missingFromWatch(_ told: Set<SessionID>) -> [SessionID: Home] {
     homes.filter { !told.contains($0.key) && $0.value.epoch <= watchedRevision }
   }
 
@@ -63,27 +63,27 @@ package struct HomeDirectory: Sendable {
 
   package func isLive(_ router: String) -> Bool { live.contains(router) }
 
-  // MARK: What the bucket says
+  // MARK: Reports of the bucket
 
-  /// Takes a write that the watch tells. They come in order.
+  /// Takes a write that the watch reports. Writes come in order.
   ///
   /// - Parameter owner: nil where the key was deleted.
   package mutating func watched(_ id: SessionID, owner: String?, revision: UInt64, now: Int) -> Change {
-    // A watch tells revisions in order: a lower one is of another bucket, which has taken the place of the one before.
+    // A watch reports revisions in order: a lower one belongs to another bucket, which has replaced the former one.
     let isOfAnotherBucket = revision < watchedRevision
     watchedRevision = revision
     guard isOfAnotherBucket || revision > homes[id]?.epoch ?? 0 else { return .nothing }
     return set(id, owner.map { Home(router: $0, epoch: revision) }, now: now)
   }
 
-  /// Takes what was written by this Router, or read from the leader. An answer may be older than what the watch has told.
+  /// Takes a value that this Router has written, or read from the leader. It may be older than the watch's last report.
   package mutating func answered(_ id: SessionID, owner: String, revision: UInt64, now: Int) -> Change {
     guard revision > watchedRevision, revision > homes[id]?.epoch ?? 0 else { return .nothing }
     return set(id, Home(router: owner, epoch: revision), now: now)
   }
 
-  /// The leader has no value: what was known is gone, though no watch has told it.
-  package mutating func isMissing(_ id: SessionID, since home: Home, now: Int) -> Change {
+  /// The leader has no value: the known home is gone, although no watch has reported it.
+  package mutating func recordMissing(_ id: SessionID, since home: Home, now: Int) -> Change {
     homes[id] == home ? set(id, nil, now: now) : .nothing
   }
 
@@ -107,14 +107,14 @@ package struct HomeDirectory: Sendable {
     return old?.router == router && home?.router != router ? .lost : .changed
   }
 
-  // MARK: Who is there
+  // MARK: Membership
 
   package mutating func joined(_ router: String) {
     live.insert(router)
     absentSince[router] = nil
   }
 
-  /// A Router is gone, or stops.
+  /// A Router is gone, or is stopping.
   package mutating func left(_ router: String, now: Int) {
     live.remove(router)
     if sessions[router] != nil { absentSince[router] = now }
@@ -122,7 +122,7 @@ package struct HomeDirectory: Sendable {
 
   // MARK: Takeover
 
-  /// Sessions that this Router is to take over now, and from whom.
+  /// Sessions that this Router is to take over now, and their former homes.
   package func due(now: Int) -> [(id: SessionID, home: Home)] {
     var due: [(id: SessionID, home: Home)] = []
     for (absent, since) in absentSince where since <= now {
@@ -134,13 +134,13 @@ package struct HomeDirectory: Sendable {
     return due
   }
 
-  /// How many of the Routers that are there come before this one in a session's order.
+  /// How many of the connected Routers come before this one in a session's order.
   package func rank(of id: SessionID) -> Int {
     let own = Self.score(router, id)
     return live.count { Self.score($0, id) > own }
   }
 
-  /// Rendezvous hashing: each Router computes the same, and of those that are there the highest score is first. FNV-1a,
+  /// Rendezvous hashing: each Router computes the same scores, and the highest of the connected Routers' is first. FNV-1a,
   /// mixed, since its high bits hardly differ between short texts.
   private static func score(_ router: String, _ id: SessionID) -> UInt64 {
     var hash: UInt64 = 0xCBF2_9CE4_8422_2325

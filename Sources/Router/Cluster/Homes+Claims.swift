@@ -7,36 +7,36 @@ extension Homes {
   // MARK: What the data plane asks
 
   func epoch(of id: SessionID) -> UInt64? {
-    if case .importing = arrivals[id] { return nil }
+    if case .importing = setupStages[id] { return nil }
     return directory.ownEpoch(of: id)
   }
 
   func isHere(_ id: SessionID) -> Bool {
-    arrivals[id] == nil && !releasing.contains(id) && directory.ownEpoch(of: id) != nil
+    setupStages[id] == nil && !releasing.contains(id) && directory.ownEpoch(of: id) != nil
   }
 
   var ownCount: Int { directory.ownSessions.count }
 
   func adopt(_ id: SessionID) {
-    guard isKnown, !isStopping, directory.home(of: id) == nil, !underway.contains(id), retryAt <= .now()
+    guard isKnown, !isStopping, directory.home(of: id) == nil, !pendingKeys.contains(id), retryAt <= .now()
     else { return }
     claim(id, replacing: nil)
   }
 
   func verify(_ id: SessionID) {
-    guard directory.ownEpoch(of: id) != nil, underway.insert(id).inserted else { return }
+    guard directory.ownEpoch(of: id) != nil, pendingKeys.insert(id).inserted else { return }
     let context = NIOLoopBound(self, eventLoop: eventLoop)
     Task { [bucket, eventLoop] in
-      let claim = await bucket.look(at: id)
+      let claim = await bucket.readHome(of: id)
       eventLoop.execute { context.value.verified(id, claim) }
     }
   }
 
   private func verified(_ id: SessionID, _ claim: HomeBucket.Claim) {
-    underway.remove(id)
+    pendingKeys.remove(id)
     take(claim, id, replacing: directory.home(of: id))
     // Another Router has written what is kept of it, and it is this one's all the same: it is read anew.
-    guard case .won = claim, let epoch = directory.ownEpoch(of: id), arrivals[id] == nil,
+    guard case .won = claim, let epoch = directory.ownEpoch(of: id), setupStages[id] == nil,
       plane.store.sessions[id] == nil
     else { return }
     arrive(id, epoch: epoch, isTakeover: true)
@@ -46,7 +46,7 @@ extension Homes {
 
   /// - Parameter home: a Router's that is gone; nil for a session without one.
   func claim(_ id: SessionID, replacing home: HomeDirectory.Home?) {
-    guard underway.insert(id).inserted else { return }
+    guard pendingKeys.insert(id).inserted else { return }
     let context = NIOLoopBound(self, eventLoop: eventLoop)
     Task { [bucket, eventLoop] in
       let claim = await bucket.claim(id, replacing: home?.epoch)
@@ -55,7 +55,7 @@ extension Homes {
   }
 
   private func claimed(_ id: SessionID, replacing home: HomeDirectory.Home?, _ claim: HomeBucket.Claim) {
-    underway.remove(id)
+    pendingKeys.remove(id)
     take(claim, id, replacing: home)
     if directory.ownEpoch(of: id) == nil { unused.remove(id) }
     takeOverNext()
@@ -67,13 +67,13 @@ extension Homes {
     case .won(let revision):
       update(id) { $0.answered(id, owner: $0.router, revision: revision, now: now) }
     case .found(nil, _):
-      if let home { update(id) { $0.isMissing(id, since: home, now: now) } }
+      if let home { update(id) { $0.recordMissing(id, since: home, now: now) } }
     case .found(let owner?, let revision):
       update(id) { $0.answered(id, owner: owner, revision: revision, now: now) }
     case .failed(let failure):
       note(failure)
       logger.warning(
-        "who runs the session cannot be decided: \(failure)", metadata: ["session": "\(id)"])
+        "the session's home cannot be determined: \(failure)", metadata: ["session": "\(id)"])
       return changed(id, failure: Self.undecided(id, failure))
     }
     changed(id)
@@ -81,16 +81,16 @@ extension Homes {
 
   private static func undecided(_ id: SessionID, _ failure: KeyValueError) -> RequestError {
     RequestError(
-      .routerUnavailable, "which Router runs the session \(id) cannot be decided now: \(failure)",
+      .routerUnavailable, "the home Router of the session \(id) cannot be determined: \(failure)",
       hint: "try again; GET /ready says what is wrong")
   }
 
-  // MARK: Arrival
+  // MARK: Setup of claimed sessions
 
   func arrive(_ id: SessionID, epoch: UInt64, isTakeover: Bool) {
     if isTakeover { plane.statistics.takenOverSessions += 1 }
-    plane.logger.debug("the session is this Router's", metadata: ["session": "\(id)"])
-    arrivals[id] = .importing
+    plane.logger.debug("this Router is the session's home", metadata: ["session": "\(id)"])
+    setupStages[id] = .importing
     load(id, epoch: epoch, isTakeover: isTakeover)
   }
 
@@ -109,7 +109,7 @@ extension Homes {
     imports.remove(id)
     guard directory.ownEpoch(of: id) == epoch else {
       // It went, and came back meanwhile.
-      if case .importing = arrivals[id], let epoch = directory.ownEpoch(of: id) {
+      if case .importing = setupStages[id], let epoch = directory.ownEpoch(of: id) {
         load(id, epoch: epoch, isTakeover: true)
       }
       return
@@ -118,11 +118,11 @@ extension Homes {
     case .success(let kept):
       failedImports.remove(id)
       if let kept { plane.restore(kept.record, answers: kept.answers) }
-      settle(id, epoch: epoch, isTakeover: isTakeover)
+      locateEngine(id, epoch: epoch, isTakeover: isTakeover)
     case .failure(let error):
       if failedImports.insert(id).inserted {
         logger.error(
-          "what is kept of the session cannot be read: \(error); trying again",
+          "the stored state of the session cannot be read: \(error); trying again",
           metadata: ["session": "\(id)"])
       }
       eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(RouterLimits.homeRetryMilliseconds)) {
@@ -133,15 +133,15 @@ extension Homes {
     }
   }
 
-  private func settle(_ id: SessionID, epoch: UInt64, isTakeover: Bool) {
-    arrivals[id] = .settling
-    plane.settle(id) { [weak self] in self?.settled(id, epoch: epoch) }
+  private func locateEngine(_ id: SessionID, epoch: UInt64, isTakeover: Bool) {
+    setupStages[id] = .locatingEngine
+    plane.locateEngine(of: id) { [weak self] in self?.engineLocated(id, epoch: epoch) }
     // Of one that was nobody's it is not waited for what engines say: it is hardly ever played.
-    if !isTakeover { settled(id, epoch: epoch) }
+    if !isTakeover { engineLocated(id, epoch: epoch) }
   }
 
-  private func settled(_ id: SessionID, epoch: UInt64) {
-    guard directory.ownEpoch(of: id) == epoch, arrivals.removeValue(forKey: id) != nil else { return }
+  private func engineLocated(_ id: SessionID, epoch: UInt64) {
+    guard directory.ownEpoch(of: id) == epoch, setupStages.removeValue(forKey: id) != nil else { return }
     changed(id)
   }
 
@@ -150,18 +150,18 @@ extension Homes {
   /// Gives up what is no longer used. Called once a second.
   func releaseUnused() {
     let now = NIODeadline.now()
-    for id in directory.ownSessions where !underway.contains(id) {
-      guard arrivals[id] == nil, plane.store.sessions[id] == nil else {
-        unused.isUsed(id)
+    for id in directory.ownSessions where !pendingKeys.contains(id) {
+      guard setupStages[id] == nil, plane.store.sessions[id] == nil else {
+        unused.markUsed(id)
         continue
       }
-      if now - unused.isUnused(id, now: now) >= .seconds(RouterLimits.unusedHomeSeconds) { release(id) }
+      if now - unused.markUnused(id, now: now) >= .seconds(RouterLimits.unusedHomeSeconds) { release(id) }
     }
   }
 
   private func release(_ id: SessionID) {
     guard let epoch = directory.ownEpoch(of: id), !isStopping, retryAt <= .now(),
-      underway.insert(id).inserted
+      pendingKeys.insert(id).inserted
     else { return }
     unused.remove(id)
     releasing.insert(id)
@@ -177,11 +177,11 @@ extension Homes {
   }
 
   private func released(_ id: SessionID, epoch: UInt64, _ failure: KeyValueError?) {
-    underway.remove(id)
+    pendingKeys.remove(id)
     releasing.remove(id)
     guard let failure else {
       let home = HomeDirectory.Home(router: directory.router, epoch: epoch)
-      return update(id) { $0.isMissing(id, since: home, now: DataPlane.nowMilliseconds) }
+      return update(id) { $0.recordMissing(id, since: home, now: DataPlane.nowMilliseconds) }
     }
     note(failure)
     changed(id)

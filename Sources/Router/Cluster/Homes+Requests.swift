@@ -43,7 +43,7 @@ extension Homes {
     if isHere(id) { return promise.succeed(.here) }
     let home = directory.home(of: id)
     if let home, let router = routers.routers[home.router] { return promise.succeed(.router(router)) }
-    if home == nil, isKnown, !underway.contains(id) {
+    if home == nil, isKnown, !pendingKeys.contains(id) {
       guard let claimant else { return promise.succeed(nil) }
       guard !isStopping else { return promise.fail(Self.stopping) }
       guard unused.hasRoom(for: claimant) else { return promise.fail(tooManyUnused(claimant)) }
@@ -60,26 +60,27 @@ extension Homes {
   private func tooManyUnused(_ client: ClientID) -> RequestError {
     RequestError(
       .overloaded,
-      "\(unused.count(of: client)) sessions were asked for by this client, \(unused.count) in all, and are not used",
+      "too many unused sessions: \(unused.count(of: client)) requested by this client, \(unused.count) in all",
       hint: "try again in \(RouterLimits.unusedHomeSeconds) s")
   }
 
   private static func undecided(_ id: SessionID, _ problem: String?) -> RequestError {
     RequestError(
       .routerUnavailable,
-      "no Router runs the session \(id) now: \(problem ?? "the one that did is gone, and no other has taken it over yet")",
+      "no Router runs the session \(id) now: \(problem ?? "its Router is gone, and no other has taken it over yet")",
       hint: "try again; GET /ready says what is wrong")
   }
 
   private static func unreachable(_ id: SessionID, _ router: RouterHeartbeat) -> RequestError {
     RequestError(
       .routerUnavailable, "the Router that runs the session \(id) cannot be reached",
-      hint: "try again; its operator sets --cluster-address")
+      hint: "try again; if it persists, check --cluster-address of that Router")
   }
 
   // MARK: Waiting
 
-  /// - Parameter then: told once, at the next change of the session's home, why none could be decided, or at the deadline.
+  /// - Parameter then: called once: at the next change of the session's home, with the reason where none could be determined,
+  ///   or at the deadline.
   private func waitForChange(
     of id: SessionID, until deadline: NIODeadline, _ then: @escaping (RequestError?) -> Void
   ) {
@@ -96,14 +97,14 @@ extension Homes {
     }
   }
 
-  /// Wakes those who wait for a session.
+  /// Calls back those that wait for a session.
   func changed(_ id: SessionID, failure: RequestError? = nil) {
     for wake in waiters.removeValue(forKey: id)?.values.map({ $0 }) ?? [] { wake(failure) }
   }
 
   // MARK: Forwarded connections
 
-  /// Counts one that is forwarded from an address.
+  /// Counts a forwarded connection of an address.
   ///
   /// - Throws: where there are too many.
   func enterForwarded(_ address: ClientID) throws(RequestError) {
@@ -114,7 +115,7 @@ extension Homes {
       throw RequestError(
         .tooManySessions,
         "\(own) connections of this client, and \(forwardedCount) in all, are forwarded to other Routers",
-        hint: "try again when others have left")
+        hint: "try again when some of them have ended")
     }
     forwardedCount += 1
     forwardedByAddress[address] = own + 1
@@ -125,25 +126,25 @@ extension Homes {
     forwardedByAddress.countDown(address)
   }
 
-  /// Has somebody told when a session is no longer at the Router to which it is forwarded.
+  /// Calls back when a session's home is no longer the Router to which its connection is forwarded.
   ///
-  /// - Returns: what ends it.
-  func follow(_ id: SessionID, at router: String, _ onMoved: @escaping () -> Void) -> () -> Void {
-    lastFollower += 1
-    let number = lastFollower
-    followers[id, default: [:]][number] = Follower(router: router, onMoved: onMoved)
+  /// - Returns: a closure that ends the observation.
+  func observeHome(of id: SessionID, at router: String, _ onMoved: @escaping () -> Void) -> () -> Void {
+    lastHomeObserver += 1
+    let number = lastHomeObserver
+    homeObservers[id, default: [:]][number] = HomeObserver(router: router, onMoved: onMoved)
     return { [weak self] in
-      self?.followers[id]?[number] = nil
-      if self?.followers[id]?.isEmpty == true { self?.followers[id] = nil }
+      self?.homeObservers[id]?[number] = nil
+      if self?.homeObservers[id]?.isEmpty == true { self?.homeObservers[id] = nil }
     }
   }
 
-  func tellFollowers(of id: SessionID) {
+  func notifyHomeObservers(of id: SessionID) {
     let router = directory.home(of: id)?.router
-    for (number, follower) in followers[id] ?? [:] where follower.router != router {
-      followers[id]?[number] = nil
-      follower.onMoved()
+    for (number, observer) in homeObservers[id] ?? [:] where observer.router != router {
+      homeObservers[id]?[number] = nil
+      observer.onMoved()
     }
-    if followers[id]?.isEmpty == true { followers[id] = nil }
+    if homeObservers[id]?.isEmpty == true { homeObservers[id] = nil }
   }
 }

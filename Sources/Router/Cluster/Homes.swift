@@ -4,8 +4,8 @@ import NIOCore
 import ServiceSupport
 import WireProtocol
 
-/// Has each session be run by one Router: claims sessions, takes over those of Routers that are gone, and loses those that
-/// others have taken (`HomeDirectory` decides). Confined to the data plane's loop, which is the client's.
+/// Ensures that one Router runs each session: claims sessions, takes over those of lost Routers, and gives up those that other
+/// Routers have claimed. `HomeDirectory` decides. Confined to the data plane's loop, which is the client's.
 final class Homes: SessionHomes {
   /// Where a session's requests go.
   enum Destination {
@@ -13,12 +13,12 @@ final class Homes: SessionHomes {
     case router(RouterHeartbeat)
   }
 
-  /// What stands between a session that was claimed and its clients.
-  enum Arrival {
-    /// What is kept of it is being read.
+  /// What is still to be done before a claimed session serves clients.
+  enum SetupStage {
+    /// Its stored state is being read.
     case importing
-    /// The engines are asked whether they play it.
-    case settling
+    /// The engines are asked which of them plays it.
+    case locatingEngine
   }
 
   private static let stepMilliseconds: Int64 = 25
@@ -29,39 +29,39 @@ final class Homes: SessionHomes {
   let eventLoop: any EventLoop
   let bucket: HomeBucket
   var directory: HomeDirectory
-  var arrivals: [SessionID: Arrival] = [:]
+  var setupStages: [SessionID: SetupStage] = [:]
   /// Sessions that are being imported: one import of a session at a time, since an older one may end last.
   var imports: Set<SessionID> = []
-  /// Those of which an import has failed.
+  /// Sessions of which an import has failed.
   var failedImports: Set<SessionID> = []
-  /// Sessions whose key is being written or read, and those of them that are being given up.
-  var underway: Set<SessionID> = []
+  /// Sessions whose key is being written or read, and those of them that are being released.
+  var pendingKeys: Set<SessionID> = []
   var releasing: Set<SessionID> = []
   var unused = UnusedClaims()
-  private var marks = DeletionMarks()
+  private var markers = DeleteMarkers()
   private var isPurging = false
-  /// Since when there is no connection.
-  private var absentSince: NIODeadline?
-  /// What a watch that has just begun has told, until it has told all.
-  private var told: Set<SessionID>?
-  /// Who waits for a session's home to be another, or to be there.
+  /// Since when NATS is disconnected.
+  private var disconnectedSince: NIODeadline?
+  /// Sessions that a watch from the start has reported so far; nil once it has reported all.
+  private var watchedIDs: Set<SessionID>?
+  /// Callbacks that wait for a session's home to change, or to be known.
   var waiters: [SessionID: [Int: (RequestError?) -> Void]] = [:]
   var lastWaiter = 0
-  /// Connections that are forwarded, by session.
-  var followers: [SessionID: [Int: Follower]] = [:]
-  var lastFollower = 0
+  /// Forwarded connections, by session.
+  var homeObservers: [SessionID: [Int: HomeObserver]] = [:]
+  var lastHomeObserver = 0
   var forwardedCount = 0
-  /// Where each address has its connections forwarded.
+  /// Forwarded connections of each address.
   var forwardedByAddress: [ClientID: Int] = [:]
   var retryAt = NIODeadline.now()
-  /// What is to be taken over as soon as there is room for it.
-  private var due: [(id: SessionID, home: HomeDirectory.Home)] = []
+  /// Sessions to take over as soon as there is room.
+  private var dueTakeovers: [(id: SessionID, home: HomeDirectory.Home)] = []
   private(set) var problem: String? = "not connected to NATS yet"
-  /// Told once, when all homes are known.
+  /// Called once, when all homes are known.
   private let onKnown: () -> Void
   private let client: NATSClient
   private let archive: SessionArchive
-  /// How many NATS servers keep what Routers know.
+  /// JetStream replicas of the buckets.
   private let replicas: Int
   private var watch: NATSSubscription?
   private var observation: NATSSubscription?
@@ -70,7 +70,7 @@ final class Homes: SessionHomes {
   private(set) var isStopping = false
   private var isStopped = false
 
-  struct Follower {
+  struct HomeObserver {
     var router: String
     var onMoved: () -> Void
   }
@@ -97,7 +97,7 @@ final class Homes: SessionHomes {
     }
   }
 
-  /// - Parameter address: where other Routers reach this one.
+  /// - Parameter address: at which other Routers reach this one.
   func start(address: ListenAddress) throws(NATSError) {
     try routers.start(address: address.description)
     let context = NIOLoopBound(self, eventLoop: eventLoop)
@@ -106,7 +106,7 @@ final class Homes: SessionHomes {
     runHousekeeping()
   }
 
-  /// This Router stops: the others take its sessions, and it takes none.
+  /// This Router is stopping: the others take over its sessions, and it takes over none.
   func drain() {
     isStopping = true
     routers.drain()
@@ -121,8 +121,8 @@ final class Homes: SessionHomes {
     for id in waiters.keys { changed(id, failure: Self.stopping) }
   }
 
-  /// Whether what one Router does for all is this one's: of those that live, the one whose ID is first does it.
-  var isFirst: Bool {
+  /// Whether this Router performs the tasks that one does for all: the connected Router with the lowest ID.
+  var isCoordinator: Bool {
     isKnown && client.isConnected && !isStopping && !routers.routers.keys.contains { $0 < plane.id }
   }
 
@@ -133,16 +133,18 @@ final class Homes: SessionHomes {
   private func observed(_ state: NATSConnectionState) {
     switch state {
     case .connected:
-      if let absentSince, NIODeadline.now() - absentSince > DeletionMarks.absence { endWatching() }
-      absentSince = nil
+      if let disconnectedSince, NIODeadline.now() - disconnectedSince > DeleteMarkers.absence {
+        endWatching()
+      }
+      disconnectedSince = nil
       open()
     case .disconnected(let reason):
-      absentSince = absentSince ?? .now()
+      disconnectedSince = disconnectedSince ?? .now()
       problem = "not connected to NATS: \(reason)"
     }
   }
 
-  /// Makes the buckets where they are not there, until that has worked.
+  /// Creates the buckets if they do not exist; retries until it succeeds.
   private func open() {
     guard !isOpening, !isStopped else { return }
     isOpening = true
@@ -162,7 +164,7 @@ final class Homes: SessionHomes {
     isOpening = false
     guard !isStopped else { return }
     guard let failure else {
-      if problem != nil { logger.info("the homes of sessions are kept at NATS") }
+      if problem != nil { logger.info("session homes are stored in JetStream") }
       problem = nil
       return startWatching()
     }
@@ -173,17 +175,17 @@ final class Homes: SessionHomes {
     }
   }
 
-  /// Several Routers cannot do without it.
+  /// The cluster does not work without the buckets.
   private func report(_ failure: KeyValueError) {
     let words =
       failure == .noJetStream
-      ? "the NATS servers have no JetStream (nats-server -js), in which Routers keep who runs which session"
-      : "the homes of sessions cannot be kept at NATS: \(failure)"
+      ? "JetStream does not respond (is it enabled: nats-server -js?); Routers store session homes in it"
+      : "session homes cannot be stored in JetStream: \(failure)"
     if problem != words { logger.error("\(words); trying again") }
     problem = words
   }
 
-  /// Something was written or read, or could not be.
+  /// A write or read of the bucket has failed.
   func note(_ failure: KeyValueError) {
     retryAt = .now() + .milliseconds(RouterLimits.homeRetryMilliseconds)
     guard failure == .noJetStream || failure == .noBucket else { return }
@@ -199,7 +201,7 @@ final class Homes: SessionHomes {
 
   private func startWatching() {
     guard watch == nil else { return }
-    told = []
+    watchedIDs = []
     directory.watchBegins()
     let context = NIOLoopBound(self, eventLoop: eventLoop)
     do {
@@ -210,40 +212,40 @@ final class Homes: SessionHomes {
   private func watched(_ write: (id: SessionID, owner: String?, revision: UInt64)?) {
     guard !isStopped else { return }
     guard let (id, owner, revision) = write else { return allIsTold() }
-    told?.insert(id)
-    if owner == nil { marks.add(.init(id: id, revision: revision), now: .now()) }
+    watchedIDs?.insert(id)
+    if owner == nil { markers.add(.init(id: id, revision: revision), now: .now()) }
     update(id) { $0.watched(id, owner: owner, revision: revision, now: DataPlane.nowMilliseconds) }
   }
 
   private func allIsTold() {
-    for (id, home) in directory.untold(told ?? []) {
-      update(id) { $0.isMissing(id, since: home, now: DataPlane.nowMilliseconds) }
+    for (id, home) in directory.missingFromWatch(watchedIDs ?? []) {
+      update(id) { $0.recordMissing(id, since: home, now: DataPlane.nowMilliseconds) }
     }
-    told = nil
+    watchedIDs = nil
     guard !isKnown else { return }
     isKnown = true
     for id in waiters.keys { changed(id) }
     onKnown()
   }
 
-  /// Takes old marks away. One Router does it for all.
-  private func purgeMarks() {
+  /// Takes old markers away. One Router does it for all.
+  private func purgeMarkers() {
     // Without knowing which Router does it they are kept.
     guard !isPurging, isKnown, client.isConnected else { return }
-    let due = marks.due(now: .now())
-    guard isFirst, !due.isEmpty else { return }
+    let due = markers.due(now: .now())
+    guard isCoordinator, !due.isEmpty else { return }
     isPurging = true
     let context = NIOLoopBound(self, eventLoop: eventLoop)
     Task { [bucket, eventLoop] in
-      var left: [DeletionMarks.Mark] = []
-      for mark in due where await !bucket.purge(mark) { left.append(mark) }
+      var left: [DeleteMarkers.Marker] = []
+      for marker in due where await !bucket.purge(marker) { left.append(marker) }
       eventLoop.execute { [left] in context.value.purged(except: left) }
     }
   }
 
-  private func purged(except left: [DeletionMarks.Mark]) {
+  private func purged(except left: [DeleteMarkers.Marker]) {
     isPurging = false
-    for mark in left { marks.add(mark, now: .now()) }
+    for mark in left { markers.add(mark, now: .now()) }
   }
 
   /// Takes what is known of a session's home, and does what follows from that.
@@ -252,41 +254,41 @@ final class Homes: SessionHomes {
     let change = take(&directory)
     guard change != .nothing else { return }
     if change == .lost {
-      arrivals[id] = nil
+      setupStages[id] = nil
       failedImports.remove(id)
       unused.remove(id)
-      plane.lose(id)
+      plane.relinquish(id)
     }
     if let epoch = directory.ownEpoch(of: id), before?.router != directory.router {
       arrive(id, epoch: epoch, isTakeover: before != nil)
     }
-    tellFollowers(of: id)
+    notifyHomeObservers(of: id)
     changed(id)
   }
 
-  // MARK: What is due
+  // MARK: Takeovers
 
   private func step() {
     guard !isStopped else { return }
     eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(Self.stepMilliseconds)) { [weak self] in
       guard let self else { return }
       // To go through all of them takes a while where they are many.
-      if due.isEmpty { takeOverDue() } else { takeOverNext() }
+      if dueTakeovers.isEmpty { takeOverDue() } else { takeOverNext() }
       step()
     }
   }
 
   private func takeOverDue() {
-    due = directory.due(now: DataPlane.nowMilliseconds)
+    dueTakeovers = directory.due(now: DataPlane.nowMilliseconds)
     takeOverNext()
   }
 
-  /// Takes over what is due, so many at a time.
+  /// Takes over due sessions, a limited number at a time.
   func takeOverNext() {
     guard isKnown, !isStopping, client.isConnected, retryAt <= .now() else { return }
-    while underway.count < RouterLimits.maximumTakeovers, let (id, home) = due.popLast() {
+    while pendingKeys.count < RouterLimits.maximumTakeovers, let (id, home) = dueTakeovers.popLast() {
       // It may be back since.
-      guard directory.home(of: id) == home, !directory.isLive(home.router), !underway.contains(id) else {
+      guard directory.home(of: id) == home, !directory.isLive(home.router), !pendingKeys.contains(id) else {
         continue
       }
       claim(id, replacing: home)
@@ -298,7 +300,7 @@ final class Homes: SessionHomes {
     eventLoop.assumeIsolated().scheduleTask(in: .seconds(1)) { [weak self] in
       guard let self else { return }
       releaseUnused()
-      purgeMarks()
+      purgeMarkers()
       runHousekeeping()
     }
   }

@@ -62,14 +62,14 @@ final class MemberWatches {
 
   func remove(_ name: String) { rows[name] = nil }
 
-  /// Anything has come of it.
+  /// A message of the member has arrived.
   func heard(_ name: String) { rows[name]?.watch.heard(now: DataPlane.nowMilliseconds) }
 
-  /// Something else than NATS says that it may be gone.
-  func suspect(_ name: String) { perform(rows[name]?.watch.lost(), name) }
+  /// Something else than NATS indicates that the member may be gone.
+  func suspect(_ name: String) { perform(rows[name]?.watch.suspect(), name) }
 
-  /// The Router is connected to NATS again: members may take longer.
-  func expectReturn() {
+  /// The Router has reconnected to NATS; members may need longer.
+  func expectReconnections() {
     let now = DataPlane.nowMilliseconds
     for name in rows.keys { rows[name]?.watch = MemberWatch(now: now, isReconnecting: true) }
   }
@@ -114,8 +114,8 @@ final class MemberWatches {
     let now = DataPlane.nowMilliseconds
     switch result {
     case .success: rows[name]?.watch.answered(now: now)
-    case .failure(.noResponders): perform(rows[name]?.watch.isAbsent(now: now), name)
-    case .failure(.timeout): perform(rows[name]?.watch.didNotAnswer(now: now), name)
+    case .failure(.noResponders): perform(rows[name]?.watch.recordNoResponders(now: now), name)
+    case .failure(.timeout): perform(rows[name]?.watch.recordTimeout(now: now), name)
     // Of our own connection, which says nothing about the member.
     case .failure: rows[name]?.watch = MemberWatch(now: now, isReconnecting: true)
     }

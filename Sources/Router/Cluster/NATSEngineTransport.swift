@@ -11,7 +11,7 @@ import WireProtocol
 
 /// Attaches the Router to one engine through NATS. Confined to the data plane's loop, which is the client's.
 final class NATSEngineTransport: EngineTransport {
-  /// An engine that has not answered by then is asked anew.
+  /// How long an engine has to answer an attachment request; then another is sent.
   private static let openSeconds: Int64 = 1
   private static let busyMilliseconds = 1_000
 
@@ -19,7 +19,7 @@ final class NATSEngineTransport: EngineTransport {
   private let router: String
   private let client: NATSClient
   private var dataMilliseconds = Int.min
-  /// Attached, or about to be.
+  /// Attached, or waiting for the engine's answer.
   private var connection: NATSEngineConnection?
 
   init(engine: String, router: String, client: NATSClient) {
@@ -35,7 +35,7 @@ final class NATSEngineTransport: EngineTransport {
     let connection = NATSEngineConnection(
       request.attachment, to: ClusterSubject.toEngine(engine, from: router), client: client, link: link)
     self.connection = connection
-    // Words and numbers, which can always be encoded.
+    // Strings and numbers can always be encoded.
     let payload = ByteBuffer(bytes: (try? JSONEncoder().encode(request)) ?? Data())
     let context = NIOLoopBound((self, connection, link), eventLoop: client.eventLoop)
     client.request(payload, to: ClusterSubject.open(engine), timeout: .seconds(Self.openSeconds)) { result in
@@ -43,7 +43,7 @@ final class NATSEngineTransport: EngineTransport {
       switch result {
       case .success: connection.opened()
       case .failure(let error):
-        // The answer alone was lost.
+        // Only the answer was lost.
         guard !connection.isOpen else { return }
         if transport.connection === connection { transport.connection = nil }
         link.failedToConnect("cannot reach \(transport.place): \(error)")
@@ -63,13 +63,13 @@ final class NATSEngineTransport: EngineTransport {
     return true
   }
 
-  /// Whether packets or events came of late, so that more are due.
+  /// Whether packets or events have arrived within the last second, so that more are due.
   func hasData(now: Int) -> Bool { now - Self.busyMilliseconds <= dataMilliseconds }
 
-  /// Keeps the attachment. Called at each heartbeat of the engine's.
+  /// Keeps the attachment alive. Called at each heartbeat of the engine.
   func keepAlive() { connection?.keepAlive() }
 
-  /// The attachment is over.
+  /// Ends the attachment.
   func drop(_ reason: String) { connection?.lost(reason) }
 }
 
@@ -92,7 +92,7 @@ private final class NATSEngineConnection: EngineConnection {
     frames = ClusterAttachment(number: attachment)
   }
 
-  /// The engine has answered, or sends already.
+  /// The engine has answered, or already sends.
   func opened() {
     guard !isOpen, !isClosed else { return }
     isOpen = true
@@ -104,12 +104,12 @@ private final class NATSEngineConnection: EngineConnection {
     opened()
     switch frames.take(frame) {
     case .foreign: return
-    case .gap: return lost("messages of the engine were lost")
+    case .gap: return lost("messages from the engine were lost")
     case .inOrder: break
     }
     switch frame.kind {
     case .idle: break
-    case .close: lost("the engine has let this Router go")
+    case .close: lost("the engine ended the attachment")
     case .data:
       var bytes = payload
       bytes.moveReaderIndex(forwardBy: ClusterFrame.headerByteCount)
@@ -122,12 +122,12 @@ private final class NATSEngineConnection: EngineConnection {
   var isWritable: Bool { !isClosed && client.isConnected }
 
   func write(_ bytes: ByteBuffer) {
-    if !send(.data, bytes) { lost("NATS took no message for the engine") }
+    if !send(.data, bytes) { lost("the NATS client did not accept a message for the engine") }
   }
 
   func keepAlive() {
     guard isOpen, !isClosed else { return }
-    if !send(.idle) { lost("NATS took no message for the engine") }
+    if !send(.idle) { lost("the NATS client did not accept a message for the engine") }
   }
 
   func close() {

@@ -4,7 +4,7 @@ import NIOCore
 import ServiceSupport
 import WireProtocol
 
-/// All that a Router has at NATS: engines, other Routers, and the homes of sessions.
+/// A Router's connections through NATS: to engines, to other Routers, and to the buckets of sessions' homes.
 struct RouterCluster: Sendable {
   let relay = Relay()
   let homes: LoopHandle<Homes>
@@ -26,9 +26,9 @@ struct RouterCluster: Sendable {
       plane.homes = homes
       plane.state.onOvertaken = { [unowned plane] id in
         plane.homes?.verify(id)
-        plane.lose(id)
+        plane.relinquish(id)
       }
-      plane.connectionSlots.isRouter = { [unowned routers] in routers.comeFrom($0) }
+      plane.connectionSlots.isRouter = { [unowned routers] in routers.isRouterAddress($0) }
       plane.onDrain = { [unowned homes] in homes.drain() }
       return (LoopHandle(engines, on: plane.eventLoop), LoopHandle(homes, on: plane.eventLoop))
     }
@@ -42,8 +42,8 @@ struct RouterCluster: Sendable {
       try engines.onLoop.start()
       try homes.onLoop.start(address: address)
     } catch {
-      // The subjects are our own: nothing in them depends on what anyone has set.
-      preconditionFailure("a NATS subject of ours is none: \(error)")
+      // The subjects are constants, and do not depend on user input.
+      preconditionFailure("invalid built-in NATS subject: \(error)")
     }
     client.start()
   }

@@ -2,8 +2,8 @@ import NIOCore
 import ServiceSupport
 import WireProtocol
 
-/// Sessions that were claimed and are not used: what clients ask for and never make. There may be so many of one client's, and
-/// so many in all.
+/// Sessions that were claimed and are not used: clients request them and never play anything. Their number is limited, for each
+/// client and in all.
 package struct UnusedClaims {
   private var clients: [SessionID: ClientID] = [:]
   private var since: [SessionID: NIODeadline] = [:]
@@ -19,29 +19,29 @@ package struct UnusedClaims {
     count < RouterLimits.maximumUnusedHomes && count(of: client) < RouterLimits.unusedHomesPerClient
   }
 
-  /// A client has asked for a session that nobody had. It counts where it is found to be unused.
+  /// A client has requested a session without a home. It counts once `markUnused` is called.
   package mutating func claimed(_ id: SessionID, by client: ClientID) {
     remove(id)
     clients[id] = client
   }
 
-  /// - Returns: since when it has been so.
-  package mutating func isUnused(_ id: SessionID, now: NIODeadline) -> NIODeadline {
+  /// - Returns: since when the session has been unused.
+  package mutating func markUnused(_ id: SessionID, now: NIODeadline) -> NIODeadline {
     if let since = since[id] { return since }
     since[id] = now
     if let client = clients[id] { counts[client, default: 0] += 1 }
     return now
   }
 
-  /// It is used; it is that client's where it no longer is.
-  package mutating func isUsed(_ id: SessionID) {
+  /// The session is in use. If it becomes unused again, it counts for the same client.
+  package mutating func markUsed(_ id: SessionID) {
     guard since.removeValue(forKey: id) != nil, let client = clients[id] else { return }
     counts.countDown(client)
   }
 
-  /// It is not this Router's.
+  /// The session is no longer this Router's.
   package mutating func remove(_ id: SessionID) {
-    isUsed(id)
+    markUsed(id)
     clients[id] = nil
   }
 }

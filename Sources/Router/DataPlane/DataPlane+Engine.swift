@@ -2,7 +2,7 @@ import NIOCore
 import ServiceSupport
 import WireProtocol
 
-/// What the engine says, and what follows from it.
+/// The engine's events and their consequences.
 extension DataPlane {
   func engineConnected(_ hello: Hello, _ engine: RoutedEngine) {
     let isSameEngine = hello.startedAtMilliseconds == engine.startedAtMilliseconds
@@ -37,7 +37,7 @@ extension DataPlane {
     }
     announceEngines()
     endBursts(of: engine)
-    endOwnerSearches(of: engine)
+    endEngineSearches(of: engine)
     failPending(unavailable, engine)
   }
 
@@ -46,12 +46,14 @@ extension DataPlane {
   }
 
   func engineReported(_ event: EngineEvent, _ engine: RoutedEngine) {
-    if takeBurst(event, engine) || takeOwner(event, engine) { return }
+    if takeBurst(event, engine) || takeSearchReply(event, engine) { return }
     if case .listed = event.body { return resumeUnconfirmed(of: engine) }
     let requester = event.requestID.flatMap { answers(event) ? engine.pending.take($0) : nil }
     guard let id = event.sessionID else {
       requester?.answer(.event(event))
-      if requester == nil { logger.warning("the engine says: \(event.body.name) \(describe(event))") }
+      if requester == nil {
+        logger.warning("unsolicited engine event: \(event.body.name) \(describe(event))")
+      }
       return
     }
     guard isCommanded(id, event, requester), !takeHandover(event, engine) else { return }
@@ -189,7 +191,7 @@ extension DataPlane {
       return stop(session.id, at: engine)
     }
     fleet.assign(session, to: engine)
-    if !isOwned { own(session, at: engine) }
+    if !isOwned { requestAudio(of: session, from: engine) }
     session.usedAt = .now()
     session.place(snapshot)
     run(session) { $0.reconcile(with: snapshot, &$1) }
@@ -221,7 +223,7 @@ extension DataPlane {
 
   // MARK: Several engines
 
-  /// An engine is not coming back: what it played goes on elsewhere.
+  /// An engine is lost: its sessions resume on others.
   func engineIsGone(_ engine: RoutedEngine) {
     if engine.startedAtMilliseconds != nil { engineIsBack(isSame: false, engine) }
     let lost = sessions(of: engine)

@@ -181,7 +181,7 @@ extension DataPlane {
     guard case .ended(.moved, _) = event.body else { return false }
     if session.engine == engine.number {
       fleet.release(session, to: store.firstEngine)
-      settle(session.id) {}
+      locateEngine(of: session.id) {}
     }
     return true
   }

@@ -1,17 +1,17 @@
 import NIOCore
 import WireProtocol
 
-/// What several Routers make of sessions: this one commands those alone whose home it is.
+/// Session ownership among several Routers: this Router sends commands only for sessions whose home it is.
 extension DataPlane {
-  /// Refuses a session that is another Router's, or nobody's yet.
+  /// - Throws: where the session's home is another Router, or not known yet.
   func requireHome(of id: SessionID) throws(RequestError) {
     guard let homes, !homes.isHere(id) else { return }
     throw .moved(id)
   }
 
-  /// What commands of a session carry.
+  /// The epoch that a session's commands carry.
   ///
-  /// - Throws: where it is not this Router's, and the command changes it.
+  /// - Throws: where this Router is not the session's home, and the command changes it.
   func epoch(for action: EngineCommand.Action) throws(RequestError) -> UInt64? {
     guard let homes else { return nil }
     switch action {
@@ -23,25 +23,25 @@ extension DataPlane {
     }
   }
 
-  /// Has an engine stop what another one plays, or nobody wants.
+  /// Stops a session at an engine that is not to play it.
   func stop(_ id: SessionID, at engine: RoutedEngine) {
     try? engine.link.send(EngineCommand(epoch: homes?.epoch(of: id), action: .session(id, .stop)))
   }
 
-  // MARK: Sessions that come
+  // MARK: Taking sessions over
 
-  /// Takes what was kept of a session.
+  /// Restores a session from its stored state.
   func restore(_ record: SessionRecord, answers: [StoredAnswer]) {
     store.restore(record)
     for answer in answers { idempotency.restore(answer) }
   }
 
-  /// Finds out which engine plays a session that is this Router's from now on; its sound comes here.
+  /// Finds out which engine plays a session that this Router has claimed; from then on that engine sends its audio here.
   ///
-  /// - Parameter done: called once, when all engines have answered, or their time is over.
-  func settle(_ id: SessionID, _ done: @escaping () -> Void) {
+  /// - Parameter done: called once, when all engines have answered, or after the timeout.
+  func locateEngine(of id: SessionID, _ done: @escaping () -> Void) {
     let engines = fleet.engines.values.filter(\.isEstablished)
-    let search = OwnerSearch(waitingCount: engines.count) { [weak self] in
+    let search = EngineSearch(waitingCount: engines.count) { [weak self] in
       self?.resumeIfLost(id)
       done()
     }
@@ -51,7 +51,7 @@ extension DataPlane {
     eventLoop.assumeIsolated().scheduleTask(in: wait) { search.end() }
   }
 
-  /// No engine plays it: it goes on at its last place.
+  /// Resumes a session at its last position where no engine plays it.
   private func resumeIfLost(_ id: SessionID) {
     guard let session = store.sessions[id], session.engine == store.firstEngine, !session.isAtRest,
       areEnginesKnown
@@ -59,14 +59,14 @@ extension DataPlane {
     resume([session])
   }
 
-  /// Has an engine send a session's sound here: its connection is a new one.
-  func own(_ session: RoutedSession, at engine: RoutedEngine) {
+  /// Asks an engine to send a session's audio to this Router's new connection.
+  func requestAudio(of session: RoutedSession, from engine: RoutedEngine) {
     guard homes != nil else { return }
     ask(engine, whetherItPlays: session.id, for: nil)
   }
 
-  private func ask(_ engine: RoutedEngine, whetherItPlays id: SessionID, for search: OwnerSearch?) {
-    guard let requestID = engine.ownerSearches.add(search, now: .now()) else {
+  private func ask(_ engine: RoutedEngine, whetherItPlays id: SessionID, for search: EngineSearch?) {
+    guard let requestID = engine.engineSearches.add(search, now: .now()) else {
       search?.answered()
       return
     }
@@ -74,16 +74,16 @@ extension DataPlane {
       try engine.link.send(
         EngineCommand(requestID: requestID, epoch: homes?.epoch(of: id), action: .session(id, .status)))
     } catch {
-      _ = engine.ownerSearches.take(requestID)
+      _ = engine.engineSearches.take(requestID)
       search?.answered()
     }
   }
 
-  /// Takes an engine's answer to whether it plays a session.
+  /// Takes an engine's answer to a search.
   ///
   /// - Returns: whether the event is one.
-  func takeOwner(_ event: EngineEvent, _ engine: RoutedEngine) -> Bool {
-    guard let id = event.requestID, let search = engine.ownerSearches.take(id) else { return false }
+  func takeSearchReply(_ event: EngineEvent, _ engine: RoutedEngine) -> Bool {
+    guard let id = event.requestID, let search = engine.engineSearches.take(id) else { return false }
     if case .error(let report) = event.body, report.code == .staleHome, let session = event.sessionID {
       homes?.verify(session)
     }
@@ -92,16 +92,16 @@ extension DataPlane {
     return true
   }
 
-  /// The engine has gone.
-  func endOwnerSearches(of engine: RoutedEngine) {
-    for (_, search) in engine.ownerSearches.takeAll() { search?.answered() }
+  /// The engine is gone.
+  func endEngineSearches(of engine: RoutedEngine) {
+    for (_, search) in engine.engineSearches.takeAll() { search?.answered() }
   }
 
-  // MARK: Sessions that go
+  // MARK: Giving sessions up
 
-  /// A session is another Router's from now on: nobody hears it here any more. The engine plays on, and what is kept of
-  /// it is the other's.
-  func lose(_ id: SessionID) {
+  /// Gives up a session that another Router has claimed, and closes its listeners. The engine keeps playing; the stored state
+  /// belongs to the other Router.
+  func relinquish(_ id: SessionID) {
     guard let session = store.sessions[id] else { return }
     logger.info("the session has moved to another Router", metadata: ["session": "\(id)"])
     if let held = heldPlays.removeValue(forKey: id) {
@@ -109,7 +109,7 @@ extension DataPlane {
     }
     dropHandover(of: id)
     store.drop(session)
-    state.lose(session)
+    state.relinquish(session)
     fleet.release(session, to: store.firstEngine)
     for listener in session.webSockets.values {
       listener.close(.serviceRestart, Self.movedReason, graceSeconds: RouterLimits.shutdownGraceSeconds)
@@ -120,8 +120,8 @@ extension DataPlane {
   static let movedReason = "the session has moved"
 }
 
-/// Which of the engines plays a session. Confined to the data plane's loop.
-final class OwnerSearch {
+/// Asks all engines which of them plays a session. Confined to the data plane's loop.
+final class EngineSearch {
   private var waitingCount: Int
   private var done: (() -> Void)?
 
@@ -130,7 +130,7 @@ final class OwnerSearch {
     self.done = done
   }
 
-  /// One of them has answered, or will not.
+  /// An engine has answered, or will not.
   func answered() {
     waitingCount -= 1
     endIfDone()
@@ -149,6 +149,6 @@ extension RequestError {
   static func moved(_ id: SessionID) -> RequestError {
     RequestError(
       .routerUnavailable, "the session \(id) has moved to another Router",
-      hint: "try again: it is found there")
+      hint: "try again: the request then goes to that Router")
   }
 }

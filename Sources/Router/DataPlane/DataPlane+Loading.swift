@@ -11,7 +11,7 @@ extension DataPlane {
     let count = session.deferred?.count ?? 0
     guard count < RouterLimits.maximumDeferredSteps else {
       return logger.error(
-        "\(count) events wait for the queue to be read, and one more is lost",
+        "dropping an event: \(count) already wait for the queue to be loaded",
         metadata: ["session": "\(session.id)"])
     }
     read(session, then: DeferredStep { _ in step() })
@@ -94,7 +94,7 @@ extension DataPlane {
   func report(_ unreadable: [Unreadable], of session: String) {
     guard !unreadable.isEmpty else { return }
     logger.error(
-      "\(unreadable.count) things kept of a session cannot be read; they are put aside in the table unreadable",
+      "\(unreadable.count) stored values of a session cannot be decoded; they were moved to the table \"unreadable\"",
       metadata: ["session": "\(session)"])
   }
 

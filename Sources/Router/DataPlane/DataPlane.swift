@@ -256,7 +256,7 @@ final class DataPlane {
   private func expirePending(of engine: RoutedEngine, now: NIODeadline) {
     // Nobody waits for them so long.
     _ = engine.bursts.takeExpired(now: now)
-    _ = engine.ownerSearches.takeExpired(now: now)
+    _ = engine.engineSearches.takeExpired(now: now)
     for (id, requester) in engine.pending.takeExpired(now: now) {
       for session in store.sessions.values {
         run(session) { $0.playExpired(requestID: id, &$1) }

@@ -13,7 +13,7 @@ final class RoutedEngine: EngineLinkDelegate {
   /// What was asked for those who join.
   var bursts: PendingRequests<BurstWait>
   /// What was asked about sessions that came here; nil where nobody waits for the answer.
-  var ownerSearches: PendingRequests<OwnerSearch?>
+  var engineSearches: PendingRequests<EngineSearch?>
   /// When it had started, as it said last: another value is another engine.
   var startedAtMilliseconds: Int?
   /// Sessions that it plays as far as we know, and that it has not named yet.
@@ -45,7 +45,7 @@ final class RoutedEngine: EngineLinkDelegate {
     self.startedAtMilliseconds = startedAtMilliseconds
     pending = PendingRequests(prefix: "\(plane.id)e\(number)")
     bursts = PendingRequests(prefix: "\(plane.id)b\(number)")
-    ownerSearches = PendingRequests(prefix: "\(plane.id)o\(number)")
+    engineSearches = PendingRequests(prefix: "\(plane.id)o\(number)")
   }
 
   var isEstablished: Bool { link.isEstablished }

@@ -144,7 +144,7 @@ private final class SessionMonitor: EngineLinkDelegate {
     case .playing, .resumed: tell(.streaming)
     case .paused: tell(.paused)
     case .ended(let reason, _): logger.info("the track has ended: \(reason.rawValue)")
-    case .error(let report): logger.warning("the engine says: \(report)")
+    case .error(let report): logger.warning("engine error: \(report)")
     default: break
     }
   }

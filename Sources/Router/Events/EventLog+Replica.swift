@@ -2,7 +2,7 @@ import GRDB
 import ServiceSupport
 import WireProtocol
 
-/// The log of one of several Routers: what is in it is what JetStream has, in JetStream's order.
+/// The log of one of several Routers: it has what JetStream has, in JetStream's order.
 extension EventLog {
   /// A delivery as it is to be written, and what the music of before it was; nil for one that has come already.
   ///
@@ -18,11 +18,11 @@ extension EventLog {
     }
   }
 
-  /// Writes down what a Router has written at JetStream.
+  /// Saves an event that a Router has written to JetStream.
   ///
-  /// - Parameter mayBeToldAgain: whether it may have been written down, and be too old to be kept by now.
-  /// - Returns: its repository, with it; nil where it was written down before.
-  func apply(_ shared: SharedEvent, mayBeToldAgain: Bool) async throws -> Repository? {
+  /// - Parameter mayBeRedelivered: whether it may have been saved before, and deleted since for its age.
+  /// - Returns: its repository, with it; nil where it was saved before.
+  func apply(_ shared: SharedEvent, mayBeRedelivered: Bool) async throws -> Repository? {
     try await store.write { [clock] database in
       let id = shared.event.repositoryID
       let known = try Self.repository(id, database)
@@ -30,9 +30,9 @@ extension EventLog {
         let written = try String.fetchOne(
           database, sql: "SELECT event FROM event WHERE repository_id = ? AND number = ?",
           arguments: [id.description, shared.number])
-        let isWritten = written.map { $0 == JSON.text(shared.event) } ?? mayBeToldAgain
+        let isWritten = written.map { $0 == JSON.text(shared.event) } ?? mayBeRedelivered
         guard !isWritten else { return nil }
-        // Its events were lost at JetStream, and are counted anew.
+        // Its events were lost at JetStream, and are counted again.
         try RepositoryEviction(database).evict(id)
       }
       let age = max(0, Int(Grant.nowMilliseconds) - shared.writtenMilliseconds)
@@ -43,7 +43,7 @@ extension EventLog {
     }
   }
 
-  /// Another Router has read a source to its end: what comes next is heard.
+  /// Another Router has read a source to its end: later events of it are played.
   func applyPollMark(of source: String) async throws {
     try await store.write { database in
       try database.run("INSERT OR IGNORE INTO setting VALUES (?, '')", [Self.markName(source)])

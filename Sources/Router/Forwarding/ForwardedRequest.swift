@@ -9,7 +9,7 @@ struct ForwardedRequest {
   /// Whether what follows it is the client's to say: a WebSocket.
   let isWebSocket: Bool
   /// Whether the session is made where there is none: an event stream needs none.
-  let makesSession: Bool
+  let createsSession: Bool
   private let head: HTTPRequestHead
 
   /// - Returns: nil for what is no WebSocket, player or event stream of a session.
@@ -28,7 +28,7 @@ struct ForwardedRequest {
     }
     guard let session = try? SessionID(name) else { return nil }
     self.session = session
-    makesSession = !uri.path.hasPrefix("/stream/")
+    createsSession = !uri.path.hasPrefix("/stream/")
     self.head = head
   }
 

@@ -113,7 +113,7 @@ struct ForwardingClient: Sendable {
       try await connections.client.execute(request, deadline: .distantFuture)
     }
     let following = try await homes { homes in
-      ForwardedFollowing(homes, id, router.router) { asking.cancel() }
+      HomeObservation(homes, id, router.router) { asking.cancel() }
     }
     defer { following.end() }
     do {
@@ -131,7 +131,7 @@ struct ForwardingClient: Sendable {
     } catch {
       throw RequestError(
         .routerUnavailable, "the Router that runs the session \(id) has not answered",
-        hint: "look what has become of the request, and try again")
+        hint: "check whether the request took effect before you repeat it")
     }
   }
 
@@ -194,13 +194,13 @@ private final class ForwardedSlot: Sendable {
 }
 
 /// Has something done when a session is no longer at a Router. From any thread; made on the loop.
-private final class ForwardedFollowing: Sendable {
+private final class HomeObservation: Sendable {
   private let stop: NIOLoopBound<() -> Void>
   private let eventLoop: any EventLoop
 
   init(_ homes: Homes, _ id: SessionID, _ router: String, _ onMoved: @escaping @Sendable () -> Void) {
     eventLoop = homes.eventLoop
-    stop = NIOLoopBound(homes.follow(id, at: router, onMoved), eventLoop: eventLoop)
+    stop = NIOLoopBound(homes.observeHome(of: id, at: router, onMoved), eventLoop: eventLoop)
   }
 
   func end() { eventLoop.execute { [stop] in stop.value() } }

@@ -5,8 +5,7 @@ import NIOCore
 import NIOHTTP1
 import WireProtocol
 
-/// Has requests for a session, or a repository, answered by the Router that is its home. Before what asks for tokens: the
-/// home decides everything.
+/// Forwards requests for a session or a repository to its home Router. Runs before authentication, which the home performs.
 struct HomeMiddleware: RouterMiddleware {
   typealias Context = RouterRequestContext
 
@@ -21,15 +20,15 @@ struct HomeMiddleware: RouterMiddleware {
     guard let id = try await session(of: &request, context) else {
       return try await next(request, context)
     }
-    // Also where another Router takes this one for the home of a session that has none.
+    // Also where another Router forwards it, taking this one for the session's home.
     let claimant = claimant(request, id, context)
     var destination = try await destination { homes in homes.destination(of: id, claimant: claimant) }
-    // All of it: an answer that comes before the body's end would leave the body with two readers.
+    // All of the body: a response before its end would leave it with two readers.
     if case .router = destination {
       _ = try await Self.readWhole(&request)
     }
     while case .router(let router) = destination {
-      // Nothing is forwarded twice: who forwarded it looks again.
+      // A request is forwarded only once: the Router that forwarded it looks up the home again.
       guard !context.isRelayed else { throw RequestError.moved(id) }
       do {
         return try await client.forward(request, for: id, to: router, from: context)

@@ -4,8 +4,8 @@ import NIOPosix
 import ServiceSupport
 import WireProtocol
 
-/// Holds a connection's first request until the home of its session is known. Where that is another Router, the connection
-/// and one to that Router become one: bytes go both ways as they come, and no faster than they are taken.
+/// Holds a connection's first request until the home of its session is known. Where that is another Router, the connection is
+/// joined to one to that Router: bytes pass both ways unchanged, with back-pressure.
 final class SessionForwarder: ConnectionForwarder, ChannelDuplexHandler, RemovableChannelHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias InboundOut = HTTPServerRequestPart
@@ -14,9 +14,9 @@ final class SessionForwarder: ConnectionForwarder, ChannelDuplexHandler, Removab
 
   private enum State {
     case new
-    /// It is being found out where the request goes.
+    /// The session's home is being looked up.
     case holding(ForwardedRequest)
-    /// This Router's, or answered.
+    /// Served by this Router, or answered.
     case passing
     case forwarded(ForwardedPeer)
     case closed
@@ -27,7 +27,7 @@ final class SessionForwarder: ConnectionForwarder, ChannelDuplexHandler, Removab
   private static let switchingProtocols = "HTTP/1.1 101"
 
   var httpHandlers: [any RemovableChannelHandler] = []
-  private(set) var hasTaken = false
+  private(set) var isForwarding = false
   private let forwarding: SessionForwarding
   private var homes: Homes { forwarding.homes.onLoop }
   private var state = State.new
@@ -37,15 +37,15 @@ final class SessionForwarder: ConnectionForwarder, ChannelDuplexHandler, Removab
   private var attempts = 0
   /// Whether another Router has forwarded it here.
   private var isRelayed = false
-  /// Behind a WebSocket's head, until its home has taken it.
-  private var early = ByteBuffer()
-  private var answerBeginning = ""
-  /// Whether the client is heard: its home has made a WebSocket of it.
+  /// Bytes behind a WebSocket's request, until its home has accepted it.
+  private var earlyBytes = ByteBuffer()
+  private var responsePrefix = ""
+  /// Whether client bytes are passed on: its home has accepted the WebSocket.
   private var isOpen = false
-  /// Whether the home's answer is yet to say so.
+  /// Whether the home's response is still to come.
   private var expectsUpgrade = false
   private var address: ClientID?
-  private var stopFollowing: () -> Void = {}
+  private var stopObserving: () -> Void = {}
 
   init(_ forwarding: SessionForwarding) {
     self.forwarding = forwarding
@@ -60,7 +60,7 @@ final class SessionForwarder: ConnectionForwarder, ChannelDuplexHandler, Removab
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     switch state {
     case .new: begin(context, unwrapInboundIn(data))
-    // What has come with the first request's head: no more is read before it is decided where it goes.
+    // What came with the first request's head: nothing more is read until its home is known.
     case .holding: parts.append(unwrapInboundIn(data))
     case .passing: context.fireChannelRead(data)
     case .forwarded(let peer): take(peer.unwrapInboundIn(data), for: peer)
@@ -73,12 +73,12 @@ final class SessionForwarder: ConnectionForwarder, ChannelDuplexHandler, Removab
     let address = context.channel.remoteAddress?.ipAddress
     let client = forwarding.relay.client(of: head.headers)
     isRelayed = client != nil
-    if isRelayed { homes.routers.proved(ClientID(subject: nil, address: address)) }
+    if isRelayed { homes.routers.confirmRouterAddress(ClientID(subject: nil, address: address)) }
     guard let request = ForwardedRequest(head) else { return pass(context, [part]) }
     parts = [part]
     state = .holding(request)
-    // Also where another Router takes this one for the home of a session that has none.
-    let claimant = request.makesSession ? forwarding.claimant(request, head, from: client ?? address) : nil
+    // Also where another Router forwards it, taking this one for the session's home.
+    let claimant = request.createsSession ? forwarding.claimant(request, head, from: client ?? address) : nil
     find(homes.destination(of: request.session, claimant: claimant), claimant)
   }
 
@@ -95,7 +95,7 @@ final class SessionForwarder: ConnectionForwarder, ChannelDuplexHandler, Removab
       guard case .holding(let request) = state, let context else { return }
       switch result {
       case .success(nil), .success(.here): pass(context, parts)
-      // Nothing is forwarded twice: who forwarded it looks again.
+      // A request is forwarded only once: the Router that forwarded it looks up the home again.
       case .success(.router) where isRelayed: refuse(RequestError.moved(request.session))
       case .success(.router(let router)): connect(to: router, request, claimant)
       case .failure(let error):
@@ -159,11 +159,11 @@ final class SessionForwarder: ConnectionForwarder, ChannelDuplexHandler, Removab
       return refuse(error)
     }
     self.address = address
-    hasTaken = true
+    isForwarding = true
     state = .forwarded(peer)
-    // Of a connection that is handed over nothing but the first request's head counts.
+    // Of a forwarded connection only the first request's head is used.
     parts = []
-    stopFollowing = homes.follow(request.session, at: router.router) { [weak self] in self?.moved() }
+    stopObserving = homes.observeHome(of: request.session, at: router.router) { [weak self] in self?.moved() }
     try? context.channel.syncOptions?.setOption(.writeBufferWaterMark, value: Self.watermark)
     context.channel.limitKernelUnsent()
     context.channel.triggerUserOutboundEvent(ConnectionListens(), promise: nil)
@@ -179,7 +179,7 @@ final class SessionForwarder: ConnectionForwarder, ChannelDuplexHandler, Removab
     readIfPending()
   }
 
-  /// The session has another home. This one's last words may be on their way.
+  /// The session has another home. Messages of the former one may still be under way.
   private func moved() {
     guard let context else { return }
     let wait = TimeAmount.milliseconds(RouterLimits.movedGraceMilliseconds)
@@ -213,23 +213,23 @@ final class SessionForwarder: ConnectionForwarder, ChannelDuplexHandler, Removab
   /// The home has sent something.
   func answered(_ bytes: ByteBuffer) {
     guard case .forwarded(let peer) = state, let context else { return }
-    if expectsUpgrade { lookAtAnswer(bytes, peer) }
+    if expectsUpgrade { checkUpgradeResponse(bytes, peer) }
     context.write(peer.wrapOutboundOut(bytes), promise: nil)
   }
 
-  /// Only a WebSocket has anything to say behind its request: what others send could be another request, which nobody has
-  /// looked at.
-  private func lookAtAnswer(_ bytes: ByteBuffer, _ peer: ForwardedPeer) {
+  /// Passes client bytes on only after the home's 101 response: anything else behind the request could be a second request,
+  /// which has not been checked.
+  private func checkUpgradeResponse(_ bytes: ByteBuffer, _ peer: ForwardedPeer) {
     let wanted = Self.switchingProtocols
-    answerBeginning += String(decoding: bytes.readableBytesView.prefix(wanted.utf8.count), as: UTF8.self)
-    guard answerBeginning.utf8.count >= wanted.utf8.count else { return }
+    responsePrefix += String(decoding: bytes.readableBytesView.prefix(wanted.utf8.count), as: UTF8.self)
+    guard responsePrefix.utf8.count >= wanted.utf8.count else { return }
     expectsUpgrade = false
-    guard answerBeginning.hasPrefix(wanted) else { return }
+    guard responsePrefix.hasPrefix(wanted) else { return }
     isOpen = true
-    if early.readableBytes > 0 {
-      peer.write(early)
+    if earlyBytes.readableBytes > 0 {
+      peer.write(earlyBytes)
       peer.flush()
-      early = ByteBuffer()
+      earlyBytes = ByteBuffer()
     }
     readIfPending()
   }
@@ -239,8 +239,8 @@ final class SessionForwarder: ConnectionForwarder, ChannelDuplexHandler, Removab
   private func take(_ bytes: ByteBuffer, for peer: ForwardedPeer) {
     if isOpen { return peer.write(bytes) }
     var bytes = bytes
-    early.writeBuffer(&bytes)
-    if early.readableBytes > RouterLimits.forwardedEarlyByteCount { close() }
+    earlyBytes.writeBuffer(&bytes)
+    if earlyBytes.readableBytes > RouterLimits.forwardedEarlyByteCount { close() }
   }
 
   func read(context: ChannelHandlerContext) {
@@ -252,7 +252,7 @@ final class SessionForwarder: ConnectionForwarder, ChannelDuplexHandler, Removab
     }
   }
 
-  /// The home takes more.
+  /// The home's connection is writable again.
   func readIfPending() {
     guard isReadPending, isOpen, case .forwarded(let peer) = state, peer.isWritable else { return }
     isReadPending = false
@@ -274,7 +274,7 @@ final class SessionForwarder: ConnectionForwarder, ChannelDuplexHandler, Removab
 
   // MARK: The end
 
-  /// The home has closed: what it has sent is the client's still.
+  /// The home has closed: what it has sent still goes to the client.
   func peerClosed() {
     guard case .forwarded(let peer) = state, let context else { return }
     state = .closed
@@ -295,7 +295,7 @@ final class SessionForwarder: ConnectionForwarder, ChannelDuplexHandler, Removab
 
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
     switch (state, event) {
-    // A client that sends no more has gone, and so has one whose Router stops.
+    // A client that has closed its side is gone, and so is one whose Router is stopping.
     case (.forwarded, ChannelEvent.inputClosed), (.forwarded, is ChannelShouldQuiesceEvent): close()
     default: context.fireUserInboundEventTriggered(event)
     }
@@ -317,7 +317,7 @@ final class SessionForwarder: ConnectionForwarder, ChannelDuplexHandler, Removab
   }
 
   private func leave() {
-    stopFollowing()
+    stopObserving()
     if let address { homes.leaveForwarded(address) }
     address = nil
   }

@@ -6,5 +6,5 @@ protocol ConnectionForwarder: ChannelHandler, AnyObject {
   /// The handlers of HTTP, in the order in which they are taken out of the pipeline for that.
   var httpHandlers: [any RemovableChannelHandler] { get set }
   /// Whether it was handed over.
-  var hasTaken: Bool { get }
+  var isForwarding: Bool { get }
 }

@@ -86,7 +86,7 @@ struct RouterChildChannel: ServerChildChannel, HTTPChannelHandler {
         channel: channel,
         negotiated: upgrade.upgradeResultFuture.flatMapErrorThrowing { error in
           // Without its handlers there is nothing to negotiate.
-          guard context.value.hasTaken else { throw error }
+          guard context.value.isForwarding else { throw error }
           return .forwarded
         })
     }

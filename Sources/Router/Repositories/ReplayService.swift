@@ -74,7 +74,7 @@ actor ReplayService {
     var requestError = RequestError(
       .rateLimited,
       "replays are being made: \(RouterLimits.maximumReplays) in all and \(RouterLimits.replaysPerClient) of yours",
-      hint: "ask again when you have had the one before")
+      hint: "try again after your previous request has been answered")
     requestError.retryAfterSeconds = Int(RouterLimits.replayWaitSeconds)
     return requestError
   }

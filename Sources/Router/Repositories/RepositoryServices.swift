@@ -19,7 +19,7 @@ struct RepositoryServices: Sendable {
   struct Sharing {
     var client: NATSClient
     var replicas: Int
-    var pollsHere: @Sendable () async -> Bool
+    var isPoller: @Sendable () async -> Bool
   }
 
   /// Reads what is known from the disk.
@@ -48,7 +48,7 @@ struct RepositoryServices: Sendable {
       polling, receiver: receiver, log: log,
       isOn: { [keeper] in
         guard let sharing else { return true }
-        return if await keeper.problem == nil { await sharing.pollsHere() } else { false }
+        return if await keeper.problem == nil { await sharing.isPoller() } else { false }
       }, logger: logger)
   }
 

@@ -4,10 +4,10 @@ import NIOCore
 import ServiceSupport
 import WireProtocol
 
-/// Keeps what happens in repositories where there are several Routers. JetStream has the events with their music, a
-/// repository's under one key, in one order for all; each Router writes them to its own disk in that order, and hears those
-/// that come. An event is written with the revision of its repository's last one, so that its number is given once, and a
-/// delivery that two Routers have is kept once.
+/// Stores repository events for several Routers. JetStream has the events with their music, those of a repository under one
+/// key, in one order for all; each Router writes them to its own disk in that order, and plays new ones. An event is written
+/// with the expected revision of its repository's last one, so its number is given once, and a delivery that two Routers
+/// receive is stored once.
 package actor SharedEvents: EventKeeper {
   private let bucket: KeyValueBucket
   private let replicas: Int
@@ -17,36 +17,36 @@ package actor SharedEvents: EventKeeper {
   private let bus: EventBus
   private let statistics: RepositoryStatistics
   private let logger: Logger
-  /// What was told last of the bucket, and of each repository: what its next write expects.
+  /// The last revision that the watch has reported of the bucket, and of each repository, which its next write expects.
   private var applied: UInt64 = 0
   private var revisions: [SessionID: UInt64] = [:]
-  /// The highest revision that was told of each repository: up to it a watch that begins anew tells again.
+  /// The highest reported revision of each repository: up to it a watch that starts again repeats events.
   private var highest: [SessionID: UInt64] = [:]
-  /// Whether all that was there at the start is applied: what comes then is heard.
+  /// Whether all events from before the start are applied: later ones are played.
   private var isCurrent = false
   /// Repositories whose last event this Router cannot read.
   private var unreadable: Set<SessionID> = []
   /// When this Router last wrote that a source was polled.
-  private var marked: [String: ContinuousClock.Instant] = [:]
+  private var pollMarkWrittenAt: [String: ContinuousClock.Instant] = [:]
   /// The last write of each repository, which the next waits for.
   private var writes: [SessionID: (number: Int, task: Task<Void, Never>)] = [:]
   private var lastWrite = 0
   private var isStopped = false
-  /// How long a delivery may take to be kept.
-  private let patience: Duration
+  /// How long storing a delivery may take.
+  private let appendTimeout: Duration
   private var waiters: [Int: (revision: UInt64, continuation: CheckedContinuation<Void, Never>)] = [:]
   private var lastWaiter = 0
-  package private(set) var problem: String? = "the events of repositories are not read yet"
+  package private(set) var problem: String? = "repository events have not been loaded yet"
 
   package init(
     client: NATSClient, replicas: Int, log: EventLog, repositories: Repositories, bus: EventBus,
     statistics: RepositoryStatistics, logger: Logger,
-    patience: Duration = .seconds(RouterLimits.sharedEventSeconds)
+    appendTimeout: Duration = .seconds(RouterLimits.sharedEventSeconds)
   ) {
     bucket = KeyValueBucket(
       own: "antiphon-repositories", client: client, seconds: RouterLimits.sharedEventAnswerSeconds)
     self.replicas = replicas
-    self.patience = patience
+    self.appendTimeout = appendTimeout
     self.log = log
     self.repositories = repositories
     self.bus = bus
@@ -55,7 +55,7 @@ package actor SharedEvents: EventKeeper {
     composer = EventComposer(repositories: repositories, logger: logger)
   }
 
-  // MARK: What comes
+  // MARK: Applying events
 
   package func run() async {
     await open()
@@ -76,41 +76,42 @@ package actor SharedEvents: EventKeeper {
     for number in waiters.keys { endWaiting(number) }
   }
 
-  /// Makes the bucket, until that has worked.
+  /// Creates the bucket; retries until it succeeds.
   private func open() async {
     while !Task.isCancelled {
       try? await bucket.client.waitUntilConnected(timeout: .milliseconds(RouterLimits.homeRetryMilliseconds))
       do throws(KeyValueError) { return try await makeBucket() } catch {
-        problem = "the events of repositories cannot be kept at NATS: \(error)"
+        problem = "repository events cannot be stored in JetStream: \(error)"
         try? await Task.sleep(for: .milliseconds(RouterLimits.homeRetryMilliseconds))
       }
     }
   }
 
-  /// Makes the bucket where it is not there. Revisions of one that is lost and made anew are above what was applied before.
+  /// Creates the bucket if it does not exist. The revisions of a bucket that replaces a lost one are above those applied before.
   private func makeBucket() async throws(KeyValueError) {
     var settings = KeyValueBucket.Settings()
     settings.replicas = replicas
     settings.history = RouterLimits.maximumEventsPerRepository
     settings.maximumByteCount = RouterLimits.sharedEventsByteCount
     settings.discardsOldest = true
-    try await bucket.createUnlessThere(settings)
-    try await bucket.beginRevisionsWithTime()
+    try await bucket.createIfMissing(settings)
+    try await bucket.seedRevisionsFromCreationTime()
   }
 
   private func take(_ entry: KeyValueEntry) async {
     if entry.key.hasPrefix(Self.markPrefix) {
       if let source = entry.value.map({ String(buffer: $0) }) {
-        await untilDone { [log] in try await log.applyPollMark(of: source) }
+        await retryUntilDone { [log] in try await log.applyPollMark(of: source) }
       }
     } else if let event = entry.value.flatMap(Self.decode) {
-      await untilDone { [self] in try await take(event, entry.revision) }
+      await retryUntilDone { [self] in try await take(event, entry.revision) }
     } else if let id = SessionID(eventsKey: entry.key) {
       revisions[id] = entry.revision
-      // Somebody has deleted it otherwise.
+      // A missing value is a deletion.
       if entry.value != nil, unreadable.insert(id).inserted {
         logger.error(
-          "an event is damaged, or of a newer Antiphon: it is left out", metadata: ["session": "\(id)"])
+          "skipping an event that is damaged or was written by a newer version",
+          metadata: ["session": "\(id)"])
       }
     }
     applied = entry.revision
@@ -119,7 +120,7 @@ package actor SharedEvents: EventKeeper {
 
   private func take(_ event: SharedEvent, _ revision: UInt64) async throws {
     let id = event.event.repositoryID
-    let repository = try await log.apply(event, mayBeToldAgain: revision <= highest[id] ?? 0)
+    let repository = try await log.apply(event, mayBeRedelivered: revision <= highest[id] ?? 0)
     revisions[id] = revision
     unreadable.remove(id)
     guard let repository else {
@@ -131,13 +132,13 @@ package actor SharedEvents: EventKeeper {
       revisions[evicted] = nil
       highest[evicted] = nil
     }
-    // Its events were lost at JetStream, and are counted anew.
+    // JetStream had lost this number and those after it.
     if repositories.repository(repository.id).map({ $0.lastNumber >= event.number }) == true {
       repositories.forget(repository.id)
     }
     repositories.recordDelivery(repository, evicted: event.evicted)
     repositories.recordComposed(repository.id, number: event.number)
-    // A log that was put back to an older copy is read again, and not heard again.
+    // A log that was restored from an older copy is read again, and not played again.
     let age = Int(Grant.nowMilliseconds) - event.writtenMilliseconds
     guard isCurrent, age < RouterLimits.sharedEventHeardMilliseconds, let music = event.composed.music else {
       return
@@ -145,8 +146,8 @@ package actor SharedEvents: EventKeeper {
     bus.publish(music, on: .musicGenerated)
   }
 
-  /// Nothing is left out: what comes later waits.
-  private func untilDone(_ work: () async throws -> Void) async {
+  /// No event is skipped: later ones wait.
+  private func retryUntilDone(_ work: () async throws -> Void) async {
     while !Task.isCancelled {
       do { return try await work() } catch {
         logger.error("an event of a repository could not be saved: \(error)")
@@ -155,13 +156,13 @@ package actor SharedEvents: EventKeeper {
     }
   }
 
-  // MARK: What is written
+  // MARK: Writing events
 
   package func append(
     _ event: RepositoryEvent, testOf tester: Grant? = nil
   ) async throws -> EventLog.Appended {
     let id = event.repositoryID
-    let (before, deadline) = (writes[id]?.task, ContinuousClock.now + patience)
+    let (before, deadline) = (writes[id]?.task, ContinuousClock.now + appendTimeout)
     let write = Task {
       await before?.value
       return try await self.write(event, tester, until: deadline)
@@ -184,9 +185,11 @@ package actor SharedEvents: EventKeeper {
         continue
       }
       guard !unreadable.contains(id) else {
-        throw ArchiveError.unavailable("a newer Antiphon has written of \(id)")
+        throw ArchiveError.unavailable(
+          "the last event of the repository \(id) cannot be read: it is damaged or was written by a newer version"
+        )
       }
-      // Before the disk is read: what is applied meanwhile has the write refused.
+      // Before the disk is read: an event that is applied meanwhile makes the write fail.
       let expected = revisions[id] ?? 0
       guard let (draft, before) = try await log.draft(event, testOf: tester) else { return .duplicate }
       var history = before
@@ -217,7 +220,7 @@ package actor SharedEvents: EventKeeper {
     throw ArchiveError.unavailable(failure)
   }
 
-  /// What became of a write that was refused, or had no answer. Waits for what was written instead.
+  /// The outcome of a write that was rejected, or had no answer. Waits until the repository's last event is applied.
   ///
   /// - Returns: the event, where it is its repository's last.
   private func find(
@@ -226,12 +229,12 @@ package actor SharedEvents: EventKeeper {
     let id = event.repositoryID
     let known = revisions[id]
     guard let entry = try await bucket.last(id.eventsKey, from: .leader) else {
-      // JetStream has lost what was there, or somebody has evicted it.
+      // JetStream has lost it, or a Router has evicted it.
       if revisions[id] == known { revisions[id] = nil }
       return nil
     }
     if known == nil, revisions[id] == nil, entry.revision <= applied {
-      // A repository that was evicted by a Router which died before it had taken the events away.
+      // A Router evicted this repository and died before it purged the events.
       try await bucket.purge(id.eventsKey, through: entry.revision)
       return nil
     }
@@ -241,13 +244,15 @@ package actor SharedEvents: EventKeeper {
 
   package func keepPollMark(_ mark: String, of source: String) async throws {
     try await log.keepPollMark(mark, of: source)
-    // Now and then, since the oldest go where there is no room.
-    if let marked = marked[source], ContinuousClock.now - marked < .seconds(RouterLimits.pollMarkSeconds) {
+    // Repeated from time to time, since the oldest values are discarded where the bucket is full.
+    if let pollMarkWrittenAt = pollMarkWrittenAt[source],
+      ContinuousClock.now - pollMarkWrittenAt < .seconds(RouterLimits.pollMarkSeconds)
+    {
       return
     }
     let key = Self.markPrefix + ContentHash.hexadecimal(source.utf8)
     try await bucket.put(key, ByteBuffer(string: source))
-    marked[source] = .now
+    pollMarkWrittenAt[source] = .now
   }
 
   private static let markPrefix = "polled."
@@ -276,7 +281,7 @@ package actor SharedEvents: EventKeeper {
 extension SessionID {
   private static let eventsPrefix = "events."
 
-  /// Under which a repository's events are.
+  /// The key of a repository's events.
   fileprivate var eventsKey: String { Self.eventsPrefix + keyToken }
 
   fileprivate init?(eventsKey: String) {

@@ -3,7 +3,7 @@ import ServiceSupport
 import WireProtocol
 
 /// One session as the Router knows it: its playback, where each packet belongs, who listens. The packet path needs
-/// the counter, the ring and the outlets, and nothing of the playback. Confined to the data plane's loop.
+/// the counter and the outlets, and nothing of the playback. Confined to the data plane's loop.
 package final class RoutedSession {
   package let id: SessionID
   /// Changed by steps of the data plane (`DataPlane.run`), which performs the actions that they return.

@@ -1,13 +1,13 @@
 import NATS
 import WireProtocol
 
-/// Why the archive did not do what it was to.
+/// Why the archive could not be read or written.
 package enum ArchiveError: Error, Sendable, Equatable {
-  /// Another Router has written the session since: it is that one's now.
+  /// Another Router has claimed the session meanwhile.
   case overtaken(SessionID)
-  /// NATS cannot be reached, or does not take it. The text says why.
+  /// JetStream cannot be reached, or rejects the write. The text says why.
   case unavailable(String)
-  /// What is kept of a session cannot be read. It stays as it is.
+  /// The stored state of a session cannot be read. It is left alone.
   case unreadable(SessionID, String)
 
   init(_ error: KeyValueError) { self = .unavailable(error.description) }
@@ -16,9 +16,9 @@ package enum ArchiveError: Error, Sendable, Equatable {
 extension ArchiveError: CustomStringConvertible {
   package var description: String {
     switch self {
-    case .overtaken(let id): "the session \(id) is another Router's"
-    case .unavailable(let reason): "NATS does not keep it: \(reason)"
-    case .unreadable(let id, let reason): "what NATS has of the session \(id) cannot be read: \(reason)"
+    case .overtaken(let id): "the session \(id) belongs to another Router"
+    case .unavailable(let reason): "JetStream did not store the change: \(reason)"
+    case .unreadable(let id, let reason): "the stored state of the session \(id) cannot be read: \(reason)"
     }
   }
 }

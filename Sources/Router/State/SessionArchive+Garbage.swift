@@ -1,8 +1,8 @@
 import NATS
 
-/// Rows that no record names are erased in the background: nobody waits for it, and a row that stays does no harm.
+/// Erases rows that no record lists, in the background: nothing waits for it, and a row that stays does no harm.
 extension SessionArchive {
-  /// Remembers what is to be erased. What there is no room for stays until its session is removed.
+  /// Marks rows to be erased. Those above the limit stay until their session is removed.
   func discard(_ revisions: some Collection<UInt64>) {
     garbage += revisions.prefix(RouterLimits.maximumArchiveGarbage - garbage.count)
   }
@@ -20,7 +20,7 @@ extension SessionArchive {
       let answers = await PipelinedRequests.run(revisions) { [bucket] revision in
         await Self.result { () throws(KeyValueError) in try await bucket.erase(revision: revision) }
       }
-      // What is gone already is an error of another kind.
+      // A row that is gone already is a rejection.
       let failed = zip(revisions, answers).filter {
         if case .failure(.rejected) = $1 { false } else { (try? $1.get()) == nil }
       }
@@ -32,6 +32,6 @@ extension SessionArchive {
     isErasing = false
   }
 
-  /// Whether all is erased that no record names.
+  /// Whether all unlisted rows are erased.
   package var isClean: Bool { garbage.isEmpty && !isErasing }
 }

@@ -2,37 +2,37 @@ import NATS
 import NIOCore
 import WireProtocol
 
-/// What became of writes without an answer, or with one that may be of a write before.
+/// Outcomes of writes without an answer, and of rejections that an earlier write may have caused.
 extension SessionArchive {
-  /// Finds out what became of writes without an answer.
-  func settle(_ ids: Set<SessionID>, _ outcome: inout Outcome) async {
-    let unknown = ids.filter { unsettled[$0] != nil }
+  /// Determines the outcome of writes that got no answer, or a rejection that an earlier write of this Router may have caused.
+  func resolveOutcomes(_ ids: Set<SessionID>, _ outcome: inout Outcome) async {
+    let unknown = ids.filter { unresolved[$0] != nil }
     guard !unknown.isEmpty else { return }
-    let entries = await PipelinedRequests.run(Array(unknown)) { [asking] id in
+    let entries = await PipelinedRequests.run(Array(unknown)) { [queryBucket] id in
       (
         id,
         await Self.result { () throws(KeyValueError) in
-          try await asking.last(id.recordKey, from: .leader)
+          try await queryBucket.last(id.recordKey, from: .leader)
         }
       )
     }
     var removed: [(SessionID, UInt64)] = []
     for (id, answer) in entries {
       switch answer {
-      case .success(let entry): settle(id, entry, &outcome, &removed)
+      case .success(let entry): resolveOutcomes(id, entry, &outcome, &removed)
       case .failure(let error):
-        outcome.ahead.insert(id)
+        outcome.possiblyWritten.insert(id)
         outcome.failure = ArchiveError(error)
       }
     }
     await purge(removed)
   }
 
-  private func settle(
+  private func resolveOutcomes(
     _ id: SessionID, _ entry: KeyValueEntry?, _ outcome: inout Outcome,
     _ removed: inout [(SessionID, UInt64)]
   ) {
-    guard let attempt = unsettled.removeValue(forKey: id) else { return }
+    guard let attempt = unresolved.removeValue(forKey: id) else { return }
     let known = sessions[id]?.revision ?? 0
     let there = entry?.value.flatMap { Self.decode($0) }
     switch attempt {
@@ -60,8 +60,8 @@ extension SessionArchive {
   /// Rows of a write that has not come, and still may, are erased once a later one has.
   private func keepRows(of attempt: Attempt, _ id: SessionID) {
     guard case .write(let write, _) = attempt else { return }
-    let room = max(0, RouterLimits.maximumArchiveGarbage - leftovers[id, default: []].count)
-    leftovers[id, default: []] += write.newRevisions.prefix(room)
+    let room = max(0, RouterLimits.maximumArchiveGarbage - orphanedRows[id, default: []].count)
+    orphanedRows[id, default: []] += write.newRevisions.prefix(room)
   }
 
   static func decode(_ value: ByteBuffer) -> ArchivedRecord? {

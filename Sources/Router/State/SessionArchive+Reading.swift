@@ -2,7 +2,7 @@ import NATS
 import NIOCore
 import WireProtocol
 
-/// What the archive has of a session.
+/// A session's content in the archive.
 package struct ArchivedContent: Sendable {
   package var record: SessionRecord
   /// From the head.
@@ -11,38 +11,38 @@ package struct ArchivedContent: Sendable {
   package var history: [QueueEntry]
   /// The oldest first. Their numbers are below those that this Router gives.
   package var answers: [StoredAnswer]
-  /// What could not be read.
+  /// Values that could not be decoded.
   package var unreadable: [Unreadable]
-  /// As the archive remembers it once it is taken over.
+  /// The archive's own state of the session once it is taken over.
   var session: ArchivedSession
   let archived: ArchivedRecord
   let unreadableRevisions: [UInt64]
 }
 
 extension SessionArchive {
-  /// Reads all that is kept of a session, as it was at one moment: from the leader, or what nobody writes twice from any
-  /// server.
+  /// Reads a session's stored state, consistent at one moment: the record from the leader, rows, which are never overwritten,
+  /// from any server.
   ///
-  /// - Returns: nil where nothing is kept.
+  /// - Returns: nil where there is none.
   package func read(_ id: SessionID) async throws(ArchiveError) -> ArchivedContent? {
     for _ in 0..<RouterLimits.archiveReadAttempts {
       guard let entry = try await last(id.recordKey), let value = entry.value else { return nil }
       guard let record = Self.decode(value) else {
-        throw .unreadable(id, "its record is damaged, or of a newer Antiphon")
+        throw .unreadable(id, "its record is damaged or was written by a newer version")
       }
       let revisions = record.waiting.revisions + record.played.revisions + record.answers.revisions
       let rows = try await self.rows(revisions, of: id)
-      // A row is missing where somebody has written the session meanwhile, and erased what it names no more.
+      // A row is missing where another Router has written the session meanwhile and erased unlisted rows.
       if rows.contains(nil), try await last(id.recordKey)?.revision != entry.revision { continue }
       return content(of: id, entry.revision, record, rows)
     }
-    throw .unavailable("the session \(id) is written again and again by another Router")
+    throw .unavailable("another Router keeps writing the session \(id)")
   }
 
-  /// Reads a session and writes its record again, so that who wrote it before cannot any more: what was read is what there
-  /// is. `take` follows once it is kept here.
+  /// Reads a session and writes its record again, so that its former Router cannot commit any more and the content read is
+  /// final. `take` follows once it is stored on this Router's disk.
   ///
-  /// - Returns: nil where nothing is kept.
+  /// - Returns: nil where there is none.
   func claim(_ id: SessionID) async throws(ArchiveError) -> ArchivedContent? {
     for _ in 0..<RouterLimits.archiveReadAttempts {
       guard var content = try await read(id) else { return nil }
@@ -57,38 +57,38 @@ extension SessionArchive {
         guard error == .wrongRevision || error.isOutcomeUnknown else { throw ArchiveError(error) }
       }
     }
-    throw .unavailable("the session \(id) is written again and again by another Router")
+    throw .unavailable("another Router keeps writing the session \(id)")
   }
 
-  /// Numbers for answers that another Router has kept.
+  /// Numbers for answers that another Router has stored.
   func adoptedAnswerNumbers(_ count: Int) -> Range<Int> {
     lastAdoptedAnswer -= count
     return lastAdoptedAnswer..<lastAdoptedAnswer + count
   }
 
-  /// A session that was read is this Router's.
+  /// This Router takes over a session that was read.
   package func take(_ content: ArchivedContent) {
     forget(content.record.id)
     sessions[content.record.id] = content.session
     for number in content.session.answers.keys { sessionsOfAnswers[number] = content.record.id }
-    // Until the next write, the record names them still.
-    leftovers[content.record.id] = content.unreadableRevisions
+    // The record lists them until the next write.
+    orphanedRows[content.record.id] = content.unreadableRevisions
   }
 
   private func last(_ key: String) async throws(ArchiveError) -> KeyValueEntry? {
-    do throws(KeyValueError) { return try await asking.last(key, from: .leader) } catch {
+    do throws(KeyValueError) { return try await queryBucket.last(key, from: .leader) } catch {
       throw ArchiveError(error)
     }
   }
 
-  /// - Returns: nil for what is not there.
+  /// - Returns: nil for missing rows.
   private func rows(_ revisions: [UInt64], of id: SessionID) async throws(ArchiveError) -> [String?] {
     let prefix = "\(id.keyToken)."
-    let answers = await PipelinedRequests.run(revisions) { [asking] revision in
+    let answers = await PipelinedRequests.run(revisions) { [queryBucket] revision in
       await Self.result { () throws(KeyValueError) -> KeyValueEntry? in
-        // A replica may be a moment behind, or gone.
-        if let entry = try? await asking.get(revision: revision) { return entry }
-        return try await asking.get(revision: revision, from: .leader)
+        // A replica may lag, or be gone.
+        if let entry = try? await queryBucket.get(revision: revision) { return entry }
+        return try await queryBucket.get(revision: revision, from: .leader)
       }
     }
     var rows: [String?] = []

@@ -24,7 +24,7 @@ extension SessionArchive {
       }
     }
     guard outcome.failure != nil else { return }
-    // No record names them, nor will.
+    // No record will list them.
     discard(answers.compactMap { try? $0.get() })
   }
 
@@ -50,11 +50,11 @@ extension SessionArchive {
     for (write, answer) in zip(writes, answers) {
       switch answer {
       case .success(let revision): commit(write, revision, now, &outcome)
-      // It may be this Router's own write of before, or one that JetStream is still at.
+      // The cause may be an earlier write of this Router, possibly one that JetStream is still processing.
       case .failure(let error) where error == .wrongRevision || error.isOutcomeUnknown:
-        unsettled[write.id] = .write(write, isRefused: error == .wrongRevision)
+        unresolved[write.id] = .write(write, isRefused: error == .wrongRevision)
         if error != .wrongRevision {
-          outcome.ahead.insert(write.id)
+          outcome.possiblyWritten.insert(write.id)
           outcome.failure = ArchiveError(error)
         }
       case .failure(let error):
@@ -64,9 +64,9 @@ extension SessionArchive {
     }
     let refused = zip(writes, answers).filter { $1 == .failure(.wrongRevision) }.map(\.0.id)
     guard !refused.isEmpty else { return }
-    await settle(Set(refused), &outcome)
-    for id in refused where !outcome.overtaken.contains(id) && !outcome.ahead.contains(id) {
-      outcome.failure = outcome.failure ?? .unavailable("a write of before is still under way")
+    await resolveOutcomes(Set(refused), &outcome)
+    for id in refused where !outcome.overtaken.contains(id) && !outcome.possiblyWritten.contains(id) {
+      outcome.failure = outcome.failure ?? .unavailable("an earlier write is still in progress")
     }
   }
 
@@ -79,8 +79,8 @@ extension SessionArchive {
     for number in write.session.answers.keys { sessionsOfAnswers[number] = write.id }
     sessions[write.id] = write.session
     discard(write.garbage)
-    discard(leftovers.removeValue(forKey: write.id) ?? [])
-    outcome.ahead.insert(write.id)
+    discard(orphanedRows.removeValue(forKey: write.id) ?? [])
+    outcome.possiblyWritten.insert(write.id)
   }
 
   func remove(_ ids: Set<SessionID>, _ outcome: inout Outcome) async {
@@ -97,16 +97,16 @@ extension SessionArchive {
         removed.append((id, revision))
         forget(id)
       case .failure(let error):
-        if error == .wrongRevision || error.isOutcomeUnknown { unsettled[id] = .removal }
+        if error == .wrongRevision || error.isOutcomeUnknown { unresolved[id] = .removal }
         if error != .wrongRevision { outcome.failure = ArchiveError(error) }
       }
     }
-    await settle(Set(zip(known, answers).filter { $1 == .failure(.wrongRevision) }.map(\.0.0)), &outcome)
+    await resolveOutcomes(
+      Set(zip(known, answers).filter { $1 == .failure(.wrongRevision) }.map(\.0.0)), &outcome)
     await purge(removed)
   }
 
-  /// Takes all rows of sessions that are removed away, and the marks of their records; what somebody writes of them after
-  /// that stays.
+  /// Purges all rows of removed sessions and the delete markers of their records. Later writes stay.
   func purge(_ sessions: [(SessionID, UInt64)]) async {
     _ = await PipelinedRequests.run(sessions) { [bucket] id, revision in
       await Self.result { () throws(KeyValueError) in
@@ -117,7 +117,7 @@ extension SessionArchive {
 }
 
 extension ArchiveWrite {
-  /// Waiting rows as they will be read, so that their revisions follow each other.
+  /// Waiting rows in queue order, so that their revisions are consecutive.
   fileprivate var inOrder: [(ArchivedPlace, String)] {
     rows.sorted { order(of: $0.key) < order(of: $1.key) }.map { ($0.key, $0.value) }
   }
@@ -130,7 +130,7 @@ extension ArchiveWrite {
     }
   }
 
-  /// The rows that it has written.
+  /// Revisions of the rows that it has written.
   var newRevisions: [UInt64] {
     rows.keys.compactMap { place in
       switch place {

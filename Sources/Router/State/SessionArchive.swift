@@ -2,27 +2,26 @@ import NATS
 import NIOCore
 import WireProtocol
 
-/// What is kept of sessions in NATS, where another Router finds it when this one is gone: rows of their own for what waits,
-/// has played and was answered, and a record that names them. Rows are written first, then the record, then what it names
-/// no more is erased. So one message commits a change, whenever this Router dies. The record is written with the revision
-/// that is expected: who was overtaken writes nothing that counts.
+/// Stores sessions in JetStream, where another Router finds them after this one is lost: one row for each waiting track, played
+/// track and stored answer, and a record that lists the rows' revisions. Rows are written first, then the record, then
+/// unlisted rows are erased; writing the record commits the change. The record is written with its expected revision, so a
+/// Router that has lost the session cannot commit.
 ///
-/// A row's key is used once, so that nobody ever writes over a row that some record names:
-/// `SESSION.KIND.WRITER-NUMBER`, with the kinds `w` (waits), `p` (has played) and `a` (an answer). `SESSION.s` is the record.
+/// A row's key is used once, so that no row that a record lists is ever overwritten: `SESSION.KIND.WRITER-NUMBER`, with the
+/// kinds `w` (waiting), `p` (played) and `a` (answer). `SESSION.s` is the record.
 package actor SessionArchive {
   package struct Outcome: Sendable {
-    /// Sessions that are another Router's. The others are not kept from being written.
+    /// Sessions that belong to other Routers. The rest of the batch is written nevertheless.
     package var overtaken: Set<SessionID> = []
-    /// Sessions of which the archive has, or may have, what was to be written. Where the batch has failed they are to be
-    /// written anew.
-    package var ahead: Set<SessionID> = []
-    /// Why not all of the batch is written.
+    /// Sessions of which the archive has, or may have, the changes. Where the batch has failed, they are to be rewritten.
+    package var possiblyWritten: Set<SessionID> = []
+    /// Why the batch is not completely written.
     package var failure: ArchiveError?
   }
 
-  /// A write whose outcome is not known.
+  /// A write with an unknown outcome.
   enum Attempt {
-    /// Where it was refused, it is the reason that is not known.
+    /// Where it was rejected, the reason is unknown.
     case write(ArchiveWrite, isRefused: Bool)
     case removal
   }
@@ -33,13 +32,13 @@ package actor SessionArchive {
   let writer: String
   var lastNumber = 0
   var sessions: [SessionID: ArchivedSession] = [:]
-  var unsettled: [SessionID: Attempt] = [:]
+  var unresolved: [SessionID: Attempt] = [:]
   var sessionsOfAnswers: [Int: SessionID] = [:]
-  /// Counts down: answers of other Routers are older than all of this one's.
+  /// Counts down: answers of other Routers are older than all of this Router's.
   var lastAdoptedAnswer = 0
-  /// Rows of writes that may come late.
-  var leftovers: [SessionID: [UInt64]] = [:]
-  /// Revisions of rows that no record names.
+  /// Revisions of rows whose record write may still arrive.
+  var orphanedRows: [SessionID: [UInt64]] = [:]
+  /// Revisions of rows that no record lists.
   var garbage: [UInt64] = []
   var isErasing = false
 
@@ -54,14 +53,14 @@ package actor SessionArchive {
     KeyValueBucket(own: "antiphon-sessions", client: client, seconds: RouterLimits.archiveTimeoutSeconds)
   }
 
-  /// For what may be asked again.
-  nonisolated var asking: KeyValueBucket {
-    var asking = bucket
-    asking.timeout = .seconds(RouterLimits.archiveQuestionSeconds)
-    return asking
+  /// With a short timeout, for requests that may be repeated.
+  nonisolated var queryBucket: KeyValueBucket {
+    var query = bucket
+    query.timeout = .seconds(RouterLimits.archiveQuestionSeconds)
+    return query
   }
 
-  /// Makes its bucket where it is not there.
+  /// Creates the bucket if it does not exist.
   ///
   /// - Parameter replicas: as `KeyValueBucket.Settings.replicas`.
   package nonisolated func open(replicas: Int) async throws(KeyValueError) {
@@ -69,17 +68,17 @@ package actor SessionArchive {
     settings.replicas = replicas
     settings.maximumByteCount = RouterLimits.archiveByteCount
     settings.allowsErasing = true
-    try await asking.createUnlessThere(settings)
+    try await queryBucket.createIfMissing(settings)
   }
 
   // MARK: Writing
 
-  /// Writes what a batch changes of sessions. One batch at a time.
+  /// Writes a batch's changes of sessions. One batch at a time.
   package func write(_ batch: StateBatch) async -> Outcome {
     for id in batch.lost { forget(id) }
     var outcome = Outcome()
     let touched = sessionsTouched(by: batch)
-    await settle(touched, &outcome)
+    await resolveOutcomes(touched, &outcome)
     guard outcome.failure == nil else { return outcome }
     let removed = batch.cleared.filter { id in !batch.records.contains { $0.id == id } }
     var writes = stage(batch, touched.subtracting(removed).subtracting(outcome.overtaken))
@@ -91,19 +90,19 @@ package actor SessionArchive {
     return outcome
   }
 
-  /// Removes all that is kept of a session.
+  /// Removes a session's stored state.
   package func remove(_ id: SessionID) async throws(ArchiveError) {
     var outcome = Outcome()
-    await settle([id], &outcome)
+    await resolveOutcomes([id], &outcome)
     if outcome.failure == nil, outcome.overtaken.isEmpty { await remove([id], &outcome) }
     if let failure = outcome.failure { throw failure }
     guard outcome.overtaken.isEmpty else { throw .overtaken(id) }
   }
 
-  /// Lets go of a session that is another Router's: nothing of it is written any more.
+  /// Forgets a session that another Router has claimed: it is no longer written here.
   package func forget(_ id: SessionID) {
-    unsettled[id] = nil
-    leftovers[id] = nil
+    unresolved[id] = nil
+    orphanedRows[id] = nil
     for number in sessions.removeValue(forKey: id)?.answers.keys ?? [:].keys {
       sessionsOfAnswers[number] = nil
     }
@@ -134,7 +133,7 @@ package actor SessionArchive {
     for id in batch.cleared { writes[id]?.clear() }
     for (id, changes) in batch.changes { for change in changes.list { writes[id]?.apply(change) } }
     for record in batch.records { writes[record.id]?.set(record) }
-    // What was asked of a session that keeps nothing leaves no answer: nobody would ever remove it.
+    // Answers of a session without stored state are not stored: nothing would ever remove them.
     for answer in batch.answers where writes[answer.intent.sessionID]?.session.record != nil {
       writes[answer.intent.sessionID]?.add(answer)
     }

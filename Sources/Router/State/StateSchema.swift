@@ -109,7 +109,8 @@ enum StateSchema {
     }
     guard try !database.read(migrator.hasBeenSuperseded) else {
       throw StateStore.OpenError(
-        description: "it was written by a newer Antiphon; install that one, or put the copy of before it back"
+        description:
+          "it was written by a newer version; install that version, or restore the backup made before the upgrade"
       )
     }
     try migrator.migrate(database)

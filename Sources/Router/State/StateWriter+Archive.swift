@@ -1,25 +1,25 @@
 import NIOCore
 import WireProtocol
 
-/// Sessions that come from other Routers, and go to them.
+/// Sessions that this Router takes over from others, and gives up to them.
 extension StateWriter {
-  /// Lets go of a session that is another Router's now: nothing of it is written any more, and the archive stays as it is.
-  package func lose(_ session: RoutedSession) {
+  /// Gives up a session that another Router has claimed: it is no longer written, and the archive is left alone.
+  package func relinquish(_ session: RoutedSession) {
     session.isForgotten = true
     drop([session.id])
     write()
   }
 
-  /// Sessions are another Router's: nothing of them is written any more.
+  /// Stops writing sessions that other Routers have claimed.
   func drop(_ ids: Set<SessionID>) {
     batch = batch.without(ids)
-    if let current = underway { underway?.batch = current.batch.without(ids) }
-    tell(cargo.drop(ids) + (underway?.cargo.drop(ids) ?? []), .overtaken)
+    if let batch = current?.batch { current?.batch = batch.without(ids) }
+    tell(context.drop(ids) + (current?.context.drop(ids) ?? []), .overtaken)
   }
 
   /// Takes a session over from the archive, as `SessionImport`.
   ///
-  /// - Returns: its record and answers, to be restored; nil where nothing is kept of it.
+  /// - Returns: its record and answers, to be restored; nil where it has no stored state.
   package func importSession(
     _ id: SessionID
   ) -> EventLoopFuture<(record: SessionRecord, answers: [StoredAnswer])?> {
@@ -34,10 +34,10 @@ extension StateWriter {
         try await take(id).map { (record: $0.record, answers: $0.answers) }
       }
     }
-    // What came before is not to take what comes now off the disk, or to be written over it.
+    // Earlier deletions must not remove the imported rows, and earlier writes must not overwrite them.
     batch.lost.remove(id)
     if batch.cleared.contains(id) { write(isRetry: true) }
-    if underway == nil { begin() } else { afterwards.append(begin) }
+    if current == nil { begin() } else { afterwards.append(begin) }
     return promise.futureResult
   }
 }

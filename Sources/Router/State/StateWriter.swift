@@ -3,19 +3,20 @@ import NIOCore
 import ServiceSupport
 import WireProtocol
 
-/// Collects on the data plane's loop what is to be kept, and has it written: one transaction at a time, each
-/// with everything that has changed during the one before. With several Routers it is written to the archive first, where
-/// the others find it, and then to the disk, from which this one reads queues.
+/// Collects changes on the data plane's loop and has them written: one transaction at a time, each with everything that has
+/// changed during the one before. With several Routers a change is written to the archive first, where the others find it,
+/// and then to the disk, from which this Router reads queues.
 ///
-/// What a client asks for is in effect once it is written: where that fails, its session returns to what it was
-/// (`SessionUndo`) and the client is told. What the engine reports is in effect all the same, and is tried again.
+/// A client's change is in effect once it is written: where that fails, its session returns to its former state
+/// (`SessionUndo`) and the client gets an error. A change that the engine reports is in effect anyway, and its write is
+/// retried.
 package final class StateWriter {
   let clock: CumulativeUptimeClock
-  /// Takes sessions back to what they were. Set once.
+  /// Called with sessions that returned to their former state. Set once.
   var onFailure: ([SessionUndo]) -> Void = { _ in }
-  /// Told the sessions that are written.
+  /// Called with the sessions that are written.
   var onWritten: ([RoutedSession]) -> Void = { _ in }
-  /// Told each session that another Router has written: nothing of it is written here any more.
+  /// Called with each session that another Router has written: this one no longer writes it.
   package var onOvertaken: (SessionID) -> Void = { _ in }
   /// Why the state cannot be written; nil while it can.
   package private(set) var problem: String?
@@ -24,10 +25,10 @@ package final class StateWriter {
   let eventLoop: any EventLoop
   private let logger: Logger
   var batch = StateBatch()
-  var cargo = StateCargo()
-  /// What is being written.
-  var underway: (batch: StateBatch, cargo: StateCargo)?
-  /// Done once what is being written is.
+  var context = WriteContext()
+  /// The write in progress.
+  var current: (batch: StateBatch, context: WriteContext)?
+  /// Called once the write in progress ends.
   var afterwards: [() -> Void] = []
   private var waiting = DiskWaiters()
   private var clockWrittenMilliseconds = 0
@@ -47,13 +48,12 @@ package final class StateWriter {
     self.logger = logger
   }
 
-  /// How many commands wait.
+  /// Commands that wait for a write.
   var waitingCount: Int { waiting.count }
 
-  /// Whether something of the session is not confirmed by the disk yet, or may be undone: a refused command too leaves
-  /// what it would have been undone to.
+  /// Whether a change of the session is not written yet, or may be undone. A rejected command leaves an undo state, too.
   func holds(_ id: SessionID) -> Bool {
-    [cargo, underway?.cargo].contains { $0?.sessions[id] != nil || $0?.undos[id] != nil }
+    [context, current?.context].contains { $0?.sessions[id] != nil || $0?.undos[id] != nil }
   }
 
   // MARK: For clients
@@ -63,7 +63,7 @@ package final class StateWriter {
   /// - Throws: `overloaded` where too many commands wait.
   package func prepare(_ session: RoutedSession, for client: ClientID) throws(RequestError) {
     try waiting.requireRoom(for: client)
-    if cargo.undos[session.id] == nil { cargo.undos[session.id] = SessionUndo(session) }
+    if context.undos[session.id] == nil { context.undos[session.id] = SessionUndo(session) }
   }
 
   /// Counts a command that waits for a queue to be read.
@@ -78,41 +78,41 @@ package final class StateWriter {
   ) {
     collect(session)
     waiting.add(client)
-    cargo.waiters.append(.command(session.id, client, done))
+    context.waiters.append(.command(session.id, client, done))
     write()
   }
 
   // MARK: For the Router itself
 
-  /// Writes what has changed of a session.
+  /// Writes a session's changes.
   ///
-  /// - Parameter done: called on the loop once it is on disk, or cannot be brought there: then it is in effect
-  ///   all the same, `problem` says why, and it is tried again.
+  /// - Parameter done: called on the loop once it is on disk, or could not be written: then it is in effect anyway, `problem`
+  ///   says why, and the write is retried.
   package func save(_ session: RoutedSession, then done: (() -> Void)? = nil) {
     collect(session)
-    cargo.own.insert(session.id)
-    if let done { cargo.waiters.append(.own(done)) }
+    context.changedByRouter.insert(session.id)
+    if let done { context.waiters.append(.router(done)) }
     write()
   }
 
-  /// Remembers what is in effect whatever becomes of the session's last change, until that is confirmed.
+  /// Remembers what stays in effect even if the session's last change is undone, until that change is written.
   func note(_ happening: Playback.Happening, of session: RoutedSession) {
-    cargo.undos[session.id]?.playback.note(happening)
-    underway?.cargo.undos[session.id]?.playback.note(happening)
+    context.undos[session.id]?.playback.note(happening)
+    current?.context.undos[session.id]?.playback.note(happening)
   }
 
-  /// Takes a session off the disk.
+  /// Deletes a session from the disk.
   func forget(_ session: RoutedSession) {
     guard session.touchedMilliseconds > 0, !session.isForgotten else { return }
     batch.cleared.insert(session.id)
     batch.changes[session.id] = nil
-    cargo.sessions[session.id] = nil
-    cargo.anew[session.id] = nil
+    context.sessions[session.id] = nil
+    context.fullRewrites[session.id] = nil
     session.isForgotten = true
     write()
   }
 
-  /// Writes how far the sessions that play have come, and tries again what could not be written.
+  /// Writes the positions of sessions that play, and retries what could not be written.
   package func savePositions(of sessions: some Sequence<RoutedSession>) {
     batch.positions = sessions.filter { $0.state == .streaming }.map {
       ($0.id, $0.snapshot.positionMilliseconds ?? 0)
@@ -122,14 +122,14 @@ package final class StateWriter {
     if problem != nil || isClockDue || !batch.isEmpty { write(isRetry: true) }
   }
 
-  /// Remembers which engine it is, in one transaction with what follows from that: a Router that finds the engine
-  /// unchanged takes the sessions that it does not play for ended.
+  /// Writes which engine is connected, in one transaction with the changes that follow from it: a Router that finds the
+  /// same engine again considers the sessions that it does not play ended.
   func saveEngine(startedAtMilliseconds: Int, with changes: () -> Void) {
     batch.engineStartedAtMilliseconds = startedAtMilliseconds
     saveTogether(changes)
   }
 
-  /// Writes all of what is changed in one transaction.
+  /// Writes all changes in one transaction.
   func saveTogether(_ changes: () -> Void) {
     isCollecting = true
     changes()
@@ -137,38 +137,38 @@ package final class StateWriter {
     write()
   }
 
-  /// Has what the engine is opening, and may die of, written with what is written next.
+  /// Adds to the next write what the engine is opening, which may crash it.
   func add(_ crashes: [String: CrashRecord?]) {
     batch.crashes.merge(crashes) { $1 }
   }
 
   // MARK: Answers
 
-  /// Has an answer written with what is written next.
+  /// Adds an answer to the next write.
   func add(_ answer: StoredAnswer, forgotten: [Int]) {
     batch.answers.append(answer)
     batch.forgottenAnswers += forgotten
   }
 
   func retract(_ intent: Intent) {
-    // A write that has failed may have brought it to the archive.
+    // A failed write may have reached the archive.
     if archive != nil {
       batch.forgottenAnswers += batch.answers.filter { $0.intent == intent }.map(\.number)
     }
     batch.answers.removeAll { $0.intent == intent }
   }
 
-  /// Writes what there is.
+  /// Writes the collected changes.
   ///
-  /// - Parameter done: as of the Router's own `save`.
+  /// - Parameter done: as for the Router's own `save`.
   func write(then done: @escaping () -> Void) {
-    cargo.waiters.append(.own(done))
+    context.waiters.append(.router(done))
     write()
   }
 
-  /// Writes what there is, and nothing after it: the store can be closed then.
+  /// Writes the collected changes and nothing after them: then the store can be closed.
   ///
-  /// - Returns: fulfilled once it is on disk, or cannot be brought there.
+  /// - Returns: fulfilled once they are on disk, or could not be written.
   func close() -> EventLoopFuture<Void> {
     let promise = eventLoop.makePromise(of: Void.self)
     closing = promise
@@ -186,38 +186,38 @@ package final class StateWriter {
   // MARK: Writing
 
   private func collect(_ session: RoutedSession) {
-    // What has come of its last steps is nobody's to read.
+    // The changes of its last steps need not be written.
     guard !session.isForgotten else { return }
     session.touchedMilliseconds = clock.milliseconds()
-    cargo.sessions[session.id] = session
+    context.sessions[session.id] = session
     let changes = session.playback.plan.queue.takeChanges()
-    guard !changes.isEmpty, cargo.anew[session.id] == nil else { return }
+    guard !changes.isEmpty, context.fullRewrites[session.id] == nil else { return }
     batch.changes[session.id, default: QueueChanges()].append(changes)
-    // However often a queue is changed while the disk is busy, no more is collected than it has rows.
+    // However often a queue changes while the disk is busy, no more rows are collected than it has.
     let most = session.queue.rowCount + RouterLimits.collectedChangesSlack
-    if batch.changes[session.id]!.rowCount > most { writeAnew(session) }
+    if batch.changes[session.id]!.rowCount > most { rewriteAll(session) }
   }
 
-  private func writeAnew(_ session: RoutedSession) {
-    cargo.sessions[session.id] = session
+  private func rewriteAll(_ session: RoutedSession) {
+    context.sessions[session.id] = session
     batch.changes[session.id] = nil
-    // Of a queue that is not in memory only the session's own row can have changed.
-    if session.storedRows == nil { cargo.anew[session.id] = session }
+    // Where the queue is not in memory, only the session's own row can have changed.
+    if session.storedRows == nil { context.fullRewrites[session.id] = session }
   }
 
-  /// - Parameter isRetry: while nothing can be written, it is tried at each checkpoint alone.
+  /// - Parameter isRetry: while writes fail, they are retried at checkpoints only.
   func write(isRetry: Bool = false) {
-    guard underway == nil, !isCollecting, !isClosed, problem == nil || isRetry else { return }
-    for (id, session) in cargo.anew {
+    guard current == nil, !isCollecting, !isClosed, problem == nil || isRetry else { return }
+    for (id, session) in context.fullRewrites {
       batch.cleared.insert(id)
       batch.changes[id] = QueueChanges(session.queue.allRows)
     }
-    batch.records = cargo.sessions.values.map(\.record)
+    batch.records = context.sessions.values.map(\.record)
     batch.runningMilliseconds = clock.milliseconds()
-    underway = (batch, cargo)
+    current = (batch, context)
     let taken = batch
     batch = StateBatch()
-    cargo = StateCargo()
+    context = WriteContext()
     let writer = NIOLoopBound(self, eventLoop: eventLoop)
     guard let archive else {
       return store.write(taken) { [eventLoop] result in
@@ -240,8 +240,8 @@ package final class StateWriter {
       drop(outcome.overtaken)
       for id in outcome.overtaken { onOvertaken(id) }
     }
-    guard let (written, carried) = underway else { return }
-    underway = nil
+    guard let (written, carried) = current else { return }
+    current = nil
     switch result {
     case .success:
       if problem != nil { logger.notice("the state can be written again") }
@@ -253,23 +253,25 @@ package final class StateWriter {
       let words = "the state cannot be written: \(error)"
       if problem != words { logger.error("\(words)") }
       problem = words
-      putBack(written, carried, ahead: outcome?.ahead ?? [], error is ArchiveError ? .unarchived : .unwritten)
+      requeue(
+        written, carried, possiblyWritten: outcome?.possiblyWritten ?? [],
+        error is ArchiveError ? .unarchived : .unwritten)
     }
     let steps = afterwards
     afterwards = []
     for step in steps { step() }
-    // After a failure the next checkpoint tries again.
-    if problem == nil, !cargo.sessions.isEmpty || !cargo.waiters.isEmpty || !batch.isEmpty { write() }
-    if let closing, underway == nil {
+    // After a failure the next checkpoint retries.
+    if problem == nil, !context.sessions.isEmpty || !context.waiters.isEmpty || !batch.isEmpty { write() }
+    if let closing, current == nil {
       isClosed = true
       closing.succeed()
     }
   }
 
-  func tell(_ waiters: [StateCargo.Waiter], _ report: ErrorReport?) {
+  func tell(_ waiters: [WriteContext.Waiter], _ report: ErrorReport?) {
     for waiter in waiters {
       switch waiter {
-      case .own(let done): done()
+      case .router(let done): done()
       case .command(_, let client, let done):
         waiting.leave(client)
         done(report)
@@ -277,47 +279,48 @@ package final class StateWriter {
     }
   }
 
-  /// Nothing of it is on disk: what clients asked for is undone, with what has come on top of it since, and the rest
-  /// is to be written with the next.
+  /// After a failed write: undoes clients' changes and those made on top of them, and adds the rest to the next write.
   ///
-  /// - Parameter ahead: sessions of which the archive may have what was to be written, all the same.
-  private func putBack(
-    _ written: StateBatch, _ carried: StateCargo, ahead: Set<SessionID>, _ report: ErrorReport
+  /// - Parameter possiblyWritten: sessions of which the archive may have the changes nevertheless.
+  private func requeue(
+    _ written: StateBatch, _ carried: WriteContext, possiblyWritten: Set<SessionID>, _ report: ErrorReport
   ) {
-    let later = cargo
+    let later = context
     let undos = later.undos.merging(carried.undos) { $1 }
-    cargo.undos = [:]
-    cargo.waiters = later.waiters.filter { if case .own = $0 { true } else { false } }
-    cargo.anew.merge(carried.anew.filter { !$0.value.isForgotten }) { $1 }
-    cargo.own.formUnion(carried.own)
+    context.undos = [:]
+    context.waiters = later.waiters.filter { if case .router = $0 { true } else { false } }
+    context.fullRewrites.merge(carried.fullRewrites.filter { !$0.value.isForgotten }) { $1 }
+    context.changedByRouter.formUnion(carried.changedByRouter)
     batch.engineStartedAtMilliseconds =
       batch.engineStartedAtMilliseconds ?? written.engineStartedAtMilliseconds
     batch.crashes.merge(written.crashes) { newer, _ in newer }
     batch.answers = (written.answers + batch.answers).suffix(RouterLimits.maximumKeptAnswers)
     batch.forgottenAnswers = written.forgottenAnswers + batch.forgottenAnswers
-    // Those that were to be written anew are cleared again then.
-    batch.cleared.formUnion(written.cleared.subtracting(carried.anew.keys))
+    // Sessions that are rewritten are cleared again then.
+    batch.cleared.formUnion(written.cleared.subtracting(carried.fullRewrites.keys))
     for (id, session) in carried.sessions where !session.isForgotten {
       let changes = batch.changes[id]?.list ?? []
       batch.changes[id] = written.changes[id]
       batch.changes[id, default: QueueChanges()].append(changes)
-      cargo.sessions[id] = session
+      context.sessions[id] = session
     }
     undo(undos)
-    for id in ahead {
-      if let session = carried.sessions[id], !session.isForgotten { writeAnew(session) }
+    for id in possiblyWritten {
+      if let session = carried.sessions[id], !session.isForgotten { rewriteAll(session) }
     }
     tell(carried.waiters + later.waiters.filter { if case .command = $0 { true } else { false } }, report)
   }
 
   private func undo(_ undos: [SessionID: SessionUndo]) {
     for (id, undo) in undos where !undo.session.isForgotten {
-      let isOwn = cargo.own.contains(id) || !undo.playback.since.isEmpty || cargo.anew[id] != nil
+      let isOwn =
+        context.changedByRouter.contains(id) || !undo.playback.since.isEmpty
+        || context.fullRewrites[id] != nil
       undo.restore()
       batch.changes[id] = nil
-      cargo.sessions[id] = nil
-      // What is left is what is on disk, unless the engine or the Router had its part in it.
-      if isOwn { writeAnew(undo.session) }
+      context.sessions[id] = nil
+      // The state is now as on disk, unless the engine or the Router has changed it, too.
+      if isOwn { rewriteAll(undo.session) }
     }
     onFailure(Array(undos.values))
   }

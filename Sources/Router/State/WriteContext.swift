@@ -1,31 +1,31 @@
 import WireProtocol
 
-/// What a transaction carries besides its rows.
-struct StateCargo {
-  /// One that waits for a transaction.
+/// In-memory context of a write: the sessions, undo states and waiting commands.
+struct WriteContext {
+  /// A caller that waits for a write.
   enum Waiter {
-    case own(() -> Void)
-    /// A client's command; told why where it could not be written.
+    case router(() -> Void)
+    /// A client's command, which is given the reason where it could not be written.
     case command(SessionID, ClientID, (ErrorReport?) -> Void)
   }
 
-  /// Sessions whose own row it writes.
+  /// Sessions whose own row is written.
   var sessions: [SessionID: RoutedSession] = [:]
-  /// Of those, the ones that were saved for what the engine or the Router did.
-  var own: Set<SessionID> = []
-  /// Sessions whose rows are all written anew.
-  var anew: [SessionID: RoutedSession] = [:]
+  /// Of those, the ones that the engine or the Router has changed.
+  var changedByRouter: Set<SessionID> = []
+  /// Sessions whose rows are all written again.
+  var fullRewrites: [SessionID: RoutedSession] = [:]
   var undos: [SessionID: SessionUndo] = [:]
   var waiters: [Waiter] = []
 
-  /// Leaves sessions out that are another Router's.
+  /// Removes sessions that other Routers have claimed.
   ///
   /// - Returns: the commands that waited for one of them.
   mutating func drop(_ ids: Set<SessionID>) -> [Waiter] {
     for id in ids {
       sessions[id] = nil
-      own.remove(id)
-      anew[id] = nil
+      changedByRouter.remove(id)
+      fullRewrites[id] = nil
       undos[id] = nil
     }
     let dropped = waiters.filter { $0.isOf(ids) }
@@ -34,25 +34,25 @@ struct StateCargo {
   }
 }
 
-extension StateCargo.Waiter {
+extension WriteContext.Waiter {
   fileprivate func isOf(_ ids: Set<SessionID>) -> Bool {
     if case .command(let id, _, _) = self { ids.contains(id) } else { false }
   }
 }
 
 extension ErrorReport {
-  /// What a client asked for, and a full or broken disk did not take.
+  /// A full or broken disk did not take a client's change.
   static let unwritten = ErrorReport(
-    .storageFailed, "it could not be written to disk, and is not done",
+    .storageFailed, "the change could not be written to disk and was not applied",
     hint: "make room on the disk of the Router's state; /ready says what is wrong", stage: .command)
 
-  /// The same of NATS, where every change is kept for the other Routers.
+  /// JetStream, which stores every change for the other Routers, did not take it.
   static let unarchived = ErrorReport(
-    .storageFailed, "it could not be written to NATS, and is not done",
+    .storageFailed, "the change could not be written to JetStream and was not applied",
     hint: "try again in a moment; /ready says what is wrong", stage: .command)
 
-  /// The session became another Router's before it was written.
+  /// Another Router claimed the session before the change was written.
   static let overtaken = ErrorReport(
-    .storageFailed, "the session has moved to another Router, and it is not done",
-    hint: "connect again, and ask there", stage: .command)
+    .storageFailed, "the session has moved to another Router; the change was not applied",
+    hint: "reconnect and repeat the command", stage: .command)
 }

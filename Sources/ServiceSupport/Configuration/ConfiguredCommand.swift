@@ -123,7 +123,7 @@ public struct ConfiguredCommand<Root: AsyncParsableCommand> {
     let format = inForce.value(of: "log-format").flatMap(LogFormat.init) ?? .text
     let logger = ProcessLog.logger(Root._commandName, level: .warning, format: format)
     for variable in inForce.unknownVariables {
-      logger.warning("\(variable) in the environment sets nothing: there is no such setting")
+      logger.warning("ignoring the unknown environment variable \(variable)")
     }
   }
 }

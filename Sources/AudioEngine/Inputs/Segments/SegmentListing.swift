@@ -38,7 +38,7 @@ package enum SegmentListing: Equatable {
       case .web(let checked)? = try? MediaSource(address)
     else {
       throw ErrorReport(
-        .sourceForbidden, "the playlist names an address that is none of the web", hint: hint, stage: .resolve
+        .sourceForbidden, "the playlist contains a URL that is not http or https", hint: hint, stage: .resolve
       )
     }
     return checked
