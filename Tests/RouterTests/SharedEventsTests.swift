@@ -256,6 +256,28 @@ private struct Member {
     }
   }
 
+  /// What was lost has its numbers given to other events by a Router that never had it.
+  @Test(.timeLimit(.minutes(3)))
+  func `keep what JetStream still has where it was put back to an older copy`() async throws {
+    try await withMembers(2) { members, nats in
+      try await expect(["a", "b", "c", "d"], of: members, count: 4)
+      try await nats.restore(events: 2)
+      let late = try await nats.join()
+      #expect(await late.isReady())
+      guard case .new(let other, _, nil) = try await late.events.append(try event("x")) else {
+        Issue.record("it is new")
+        return
+      }
+      #expect(other.number == 3)
+      for member in members {
+        #expect(try await eventually(within: 40) { try await member.rows() == late.rows() })
+        #expect(member.repositories.all.map(\.lastNumber) == [3])
+      }
+      #expect(try await late.rows().count == 3)
+      try await late.end()
+    }
+  }
+
   /// Each Router in turn is told of a delivery, until it has kept it; then all of them have the same.
   private func expect(_ deliveries: [String], of members: [Member], count: Int) async throws {
     for (index, delivery) in deliveries.enumerated() {

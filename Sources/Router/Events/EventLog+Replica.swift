@@ -32,8 +32,9 @@ extension EventLog {
           arguments: [id.description, shared.number])
         let isWritten = written.map { $0 == JSON.text(shared.event) } ?? mayBeRedelivered
         guard !isWritten else { return nil }
-        // Its events were lost at JetStream, and are counted again.
-        try RepositoryEviction(database).evict(id)
+        // JetStream has lost this number and those after it, and gives them to other events.
+        try database.run(
+          "DELETE FROM event WHERE repository_id = ? AND number >= ?", [id.description, shared.number])
       }
       let age = max(0, Int(Grant.nowMilliseconds) - shared.writtenMilliseconds)
       let draft = shared.draft(lastEventMilliseconds: known?.lastEventMilliseconds ?? 0)

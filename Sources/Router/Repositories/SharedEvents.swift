@@ -131,6 +131,7 @@ package actor SharedEvents: EventKeeper {
     if let evicted = event.evicted {
       revisions[evicted] = nil
       highest[evicted] = nil
+      unreadable.remove(evicted)
     }
     // JetStream had lost this number and those after it.
     if repositories.repository(repository.id).map({ $0.lastNumber >= event.number }) == true {
