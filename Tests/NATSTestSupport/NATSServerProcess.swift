@@ -76,7 +76,7 @@ package final class NATSServerProcess: Sendable {
       ?? "nats-server"
   }()
 
-  /// PyPI's, from the end-to-end tests' Python: it keeps replicas equal. Debian 12's does not.
+  /// PyPI's, from the end-to-end tests' Python: it keeps replicas consistent. Debian 12's does not.
   private static let clusterExecutable = FileManager.default.currentDirectoryPath + "/.venv/bin/nats-server"
 
   struct SpawnError: Error {
