@@ -34,7 +34,7 @@ final class Connection {
   private var unansweredPings = 0
   private var maximumPayload = 0
   private(set) var serverVersion: NATSServerVersion?
-  /// The cluster's servers, as the server at hand has clusterServers them.
+  /// The cluster's servers, as listed by the current one.
   private var clusterServers: Set<String> = []
   /// Why there is no connection. Empty while there is one.
   private(set) var disconnectReason = "no connection attempt has been made yet"
@@ -371,7 +371,7 @@ final class Connection {
     subscriptions.markSent(id, on: sendControl(line))
   }
 
-  /// Tells how it is, now and at each change.
+  /// Reports the state, now and at each change.
   func observe(_ id: UInt64, _ observer: @escaping (NATSConnectionState) -> Void) {
     observers.add(id, observer)
     if case .established(_, let server) = state {

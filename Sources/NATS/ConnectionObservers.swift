@@ -1,4 +1,4 @@
-/// Observers of a client's connection, notified in the order in which they were added. Confined to the loop. A class, since
+/// Observers of a client's connection, notified in the order of their IDs. Confined to the loop. A class, since
 /// an observer may remove itself when it is notified.
 final class ConnectionObservers {
   private var changes: [UInt64: (NATSConnectionState) -> Void] = [:]

@@ -1,5 +1,5 @@
 /// The client's subscriptions, each with the connection that has it: a new connection is sent all of them. Confined to the
-/// loop. A class, since what is told of a message may end its own subscription.
+/// loop. A class, since a callback may cancel its own subscription.
 final class Subscriptions {
   private struct Subscription {
     var subject: String

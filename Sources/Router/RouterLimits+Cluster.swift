@@ -4,7 +4,7 @@ extension RouterLimits {
   package static let maximumRouters = 64
 
   /// How long an address is known as a Router's after the last forwarded connection from it.
-  package static let provenRouterSeconds: Int64 = 600
+  package static let confirmedRouterSeconds: Int64 = 600
 
   /// A session's claim without a session is given up after this long: a ticket that was given for it may be used later.
   package static let unusedHomeSeconds = ticketSeconds + 5

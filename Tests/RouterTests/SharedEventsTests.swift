@@ -3,6 +3,7 @@ import GRDB
 import Logging
 import NATS
 import NATSTestSupport
+import NIOCore
 import RouterCore
 import ServiceSupport
 import Testing
@@ -43,7 +44,7 @@ private struct Member {
       try Row.fetchAll(
         database,
         sql: """
-          SELECT repository_id, number, event, parameters, score, name, creator, history
+          SELECT repository_id, number, event, received_ms, parameters, score, name, creator, history
           FROM event JOIN repository USING (repository_id) ORDER BY repository_id, number
           """
       ).map { row in row.databaseValues.map(\.description).joined(separator: " ") }
@@ -65,15 +66,14 @@ private struct Member {
     return grant
   }()
 
-  private func event(_ delivery: String, in repository: String = "1", kind: RepositoryEvent.Kind = .push)
-    throws
-    -> RepositoryEvent
-  {
+  private func event(
+    _ delivery: String, in repository: String = "1", received: Int = 1_000
+  ) throws -> RepositoryEvent {
     RepositoryEvent(
-      deliveryID: delivery, kind: kind, repositoryID: try SessionID(repository),
+      deliveryID: delivery, kind: .push, repositoryID: try SessionID(repository),
       repositoryName: "octocat/\(repository)", language: "Swift", sender: "octocat", title: "A push",
       commits: 2,
-      branch: "main", receivedMilliseconds: 1_000)
+      branch: "main", receivedMilliseconds: received)
   }
 
   private struct Stand {
@@ -87,7 +87,9 @@ private struct Member {
     }
 
     /// Puts another bucket in the place of the one that is there, with its first events alone.
-    func restore(events: Int) async throws {
+    ///
+    /// - Parameter isOld: whether they were written in 1970.
+    func restore(events: Int, isOld: Bool = false) async throws {
       let bucket = try await bucket()
       let told = Told<KeyValueWatchEvent>()
       let watch = try bucket.watch(withHistory: true) { told.add($0) }
@@ -99,7 +101,10 @@ private struct Member {
       try await bucket.create(settings)
       try await bucket.seedRevisionsFromCreationTime()
       for case .entry(let entry) in told.values.prefix(events) {
-        if let value = entry.value { try await bucket.put(entry.key, value) }
+        guard let value = entry.value else { continue }
+        let text = String(buffer: value)
+        let written = isOld ? text.replacing(/"written_ms":\d+/, with: #""written_ms":1"#) : text
+        try await bucket.put(entry.key, ByteBuffer(string: written))
       }
     }
   }
@@ -256,6 +261,19 @@ private struct Member {
     }
   }
 
+  @Test(.timeLimit(.minutes(3)))
+  func `stay deleted for their age where JetStream has them still`() async throws {
+    try await withMembers(2) { members, nats in
+      try await expect(["a", "b"], of: members, count: 2)
+      for member in members {
+        try await member.store.write { try $0.execute(sql: "DELETE FROM event WHERE number = 1") }
+      }
+      try await nats.restore(events: 2, isOld: true)
+      try await expect(["c"], of: members, count: 2)
+      for member in members { #expect(await eventually { member.repositories.all.map(\.lastNumber) == [3] }) }
+    }
+  }
+
   /// What was lost has its numbers given to other events by a Router that never had it.
   @Test(.timeLimit(.minutes(3)))
   func `keep what JetStream still has where it was put back to an older copy`() async throws {
@@ -264,14 +282,16 @@ private struct Member {
       try await nats.restore(events: 2)
       let late = try await nats.join()
       #expect(await late.isReady())
-      guard case .new(let other, _, nil) = try await late.events.append(try event("x")) else {
+      // Between the two that are there and the two that are lost.
+      let between = try event("x", received: 2_500)
+      guard case .new(let other, _, nil) = try await late.events.append(between) else {
         Issue.record("it is new")
         return
       }
       #expect(other.number == 3)
       for member in members {
         #expect(try await eventually(within: 40) { try await member.rows() == late.rows() })
-        #expect(member.repositories.all.map(\.lastNumber) == [3])
+        #expect(await eventually { member.repositories.all.map(\.lastNumber) == [3] })
       }
       #expect(try await late.rows().count == 3)
       try await late.end()
@@ -281,7 +301,7 @@ private struct Member {
   /// Each Router in turn is told of a delivery, until it has kept it; then all of them have the same.
   private func expect(_ deliveries: [String], of members: [Member], count: Int) async throws {
     for (index, delivery) in deliveries.enumerated() {
-      let event = try event(delivery)
+      let event = try event(delivery, received: 1_000 * (index + 1))
       #expect(await eventually { (try? await members[index % 2].events.append(event)) != nil })
     }
     // A watch finds after several seconds that its bucket is gone, and on a busy machine after many.

@@ -185,7 +185,7 @@ package struct EngineMetrics: Sendable {
       "antiphon_engine_transcode_packet_seconds", "CPU time of a transcoded packet, as measured",
       [([:], statistics.packetSeconds)])
     text.gauge(
-      "antiphon_engine_transcode_demand_cores", "CPU cores that these transcodes need in real time",
+      "antiphon_engine_transcode_demand_cores", "CPU cores that the unfinished transcodes need in real time",
       [([:], statistics.demandCores)])
     text.gauge(
       "antiphon_engine_transcode_capacity_cores", "CPU cores that transcodes may use before more are refused",

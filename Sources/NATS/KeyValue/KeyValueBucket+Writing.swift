@@ -15,7 +15,7 @@ extension KeyValueBucket {
     do throws(KeyValueError) {
       return try await update(key, value, revision: 0)
     } catch {
-      // The mark of a deletion is a write too.
+      // A delete marker is a write too.
       guard error == .wrongRevision, let last = try await last(key, from: .leader), last.value == nil else {
         throw error
       }
@@ -51,7 +51,7 @@ extension KeyValueBucket {
     _ = try JetStreamResponses.decode(JetStreamResponses.Empty.self, answer)
   }
 
-  /// Takes values and marks of deletions away without leaving marks, which no watch tells.
+  /// Removes values and delete markers without leaving delete markers. No watch reports it.
   ///
   /// - Parameters:
   ///   - filter: as of `keys`.
@@ -62,7 +62,7 @@ extension KeyValueBucket {
         filter: subject(filter, allowsWildcards: true), seq: revision.map { $0 + 1 }))
   }
 
-  /// In an empty bucket, sets the next revision to the bucket's creation time in Unix milliseconds. Every client computes the
+  /// In a bucket that was never written to, sets the next revision to the bucket's creation time in Unix milliseconds. Every client computes the
   /// same value, so a late call removes nothing.
   public func seedRevisionsFromCreationTime() async throws(KeyValueError) {
     let answer = try await ask("$JS.API.STREAM.INFO.\(stream)", ByteBuffer())

@@ -107,7 +107,7 @@ public struct KeyValueBucket: Sendable {
     return entry?.value == nil ? nil : entry
   }
 
-  /// What was written with a revision, the mark of a deletion too; nil where it is gone.
+  /// The value or delete marker with a revision; nil where it is gone.
   public func get(revision: UInt64, from source: Source = .anyReplica) async throws(KeyValueError)
     -> KeyValueEntry?
   {
@@ -118,7 +118,7 @@ public struct KeyValueBucket: Sendable {
     }
   }
 
-  /// What was last written, the mark of a deletion too.
+  /// The last value or delete marker.
   public func last(_ key: String, from source: Source) async throws(KeyValueError) -> KeyValueEntry? {
     let subject = try subject(key)
     switch source {

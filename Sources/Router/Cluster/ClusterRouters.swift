@@ -75,7 +75,7 @@ final class ClusterRouters {
   func isRouterAddress(_ address: ClientID) -> Bool {
     if addresses.contains(address) { return true }
     guard let confirmed = confirmedAddresses[address] else { return false }
-    return NIODeadline.now() - confirmed < .seconds(RouterLimits.provenRouterSeconds)
+    return NIODeadline.now() - confirmed < .seconds(RouterLimits.confirmedRouterSeconds)
   }
 
   /// A request from this address had this Router's secret.

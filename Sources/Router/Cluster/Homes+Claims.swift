@@ -122,7 +122,7 @@ extension Homes {
     case .failure(let error):
       if failedImports.insert(id).inserted {
         logger.error(
-          "the stored state of the session cannot be read: \(error); trying again",
+          "the session cannot be taken over yet: \(error); trying again",
           metadata: ["session": "\(id)"])
       }
       eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(RouterLimits.homeRetryMilliseconds)) {

@@ -179,7 +179,7 @@ final class Homes: SessionHomes {
   private func report(_ failure: KeyValueError) {
     let words =
       failure == .noJetStream
-      ? "JetStream does not respond (is it enabled: nats-server -js?); Routers store session homes in it"
+      ? "JetStream, in which Routers store session homes, does not respond: is it enabled (nats-server -js)?"
       : "session homes cannot be stored in JetStream: \(failure)"
     if problem != words { logger.error("\(words); trying again") }
     problem = words
@@ -193,7 +193,7 @@ final class Homes: SessionHomes {
     open()
   }
 
-  /// Marks of deletions may have gone unheard: the bucket is read anew.
+  /// Delete markers may have been missed: the bucket is read again.
   private func endWatching() {
     watch?.cancel()
     watch = nil
@@ -211,13 +211,13 @@ final class Homes: SessionHomes {
 
   private func watched(_ write: (id: SessionID, owner: String?, revision: UInt64)?) {
     guard !isStopped else { return }
-    guard let (id, owner, revision) = write else { return allIsTold() }
+    guard let (id, owner, revision) = write else { return reportedAll() }
     watchedIDs?.insert(id)
     if owner == nil { markers.add(.init(id: id, revision: revision), now: .now()) }
     update(id) { $0.watched(id, owner: owner, revision: revision, now: DataPlane.nowMilliseconds) }
   }
 
-  private func allIsTold() {
+  private func reportedAll() {
     for (id, home) in directory.missingFromWatch(watchedIDs ?? []) {
       update(id) { $0.recordMissing(id, since: home, now: DataPlane.nowMilliseconds) }
     }
@@ -228,9 +228,9 @@ final class Homes: SessionHomes {
     onKnown()
   }
 
-  /// Takes old markers away. One Router does it for all.
+  /// Purges old delete markers. One Router does it for all.
   private func purgeMarkers() {
-    // Without knowing which Router does it they are kept.
+    // While it is unknown which Router does it, they stay.
     guard !isPurging, isKnown, client.isConnected else { return }
     let due = markers.due(now: .now())
     guard isCoordinator, !due.isEmpty else { return }
@@ -245,7 +245,7 @@ final class Homes: SessionHomes {
 
   private func purged(except left: [DeleteMarkers.Marker]) {
     isPurging = false
-    for mark in left { markers.add(mark, now: .now()) }
+    for marker in left { markers.add(marker, now: .now()) }
   }
 
   /// Takes what is known of a session's home, and does what follows from that.

@@ -18,7 +18,7 @@ package struct MemberWatch: Sendable, Equatable {
   package static let quietSilenceMilliseconds = 2_500
   /// How long to wait for the reply to a ping.
   package static let answerMilliseconds = 100
-  /// Unanswered pings in a row. They are counted, instead of time, since a Router that was itself suspended has received
+  /// Unanswered pings in a row. Pings are counted instead of time, since a Router that was itself suspended has received
   /// nothing.
   package static let maximumUnanswered = 9
   /// Delay before a first "no responders" is confirmed. A NATS server closes its connections to a lost server one after

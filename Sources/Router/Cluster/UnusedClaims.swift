@@ -2,7 +2,7 @@ import NIOCore
 import ServiceSupport
 import WireProtocol
 
-/// Sessions that were claimed and are not used: clients request them and never play anything. Their number is limited, for each
+/// Sessions that were claimed and are not used: clients request them and never use them. Their number is limited, for each
 /// client and in all.
 package struct UnusedClaims {
   private var clients: [SessionID: ClientID] = [:]

@@ -52,7 +52,8 @@ extension DataPlane {
     guard let id = event.sessionID else {
       requester?.answer(.event(event))
       if requester == nil {
-        logger.warning("unsolicited engine event: \(event.body.name) \(describe(event))")
+        logger.warning(
+          "engine event without a session or a waiting request: \(event.body.name) \(describe(event))")
       }
       return
     }

@@ -2,7 +2,7 @@ import GRDB
 import ServiceSupport
 import WireProtocol
 
-/// The log of one of several Routers: it has what JetStream has, in JetStream's order.
+/// The log of one of several Routers: it follows JetStream's events, in JetStream's order.
 extension EventLog {
   /// A delivery as it is to be written, and what the music of before it was; nil for one that has come already.
   ///
@@ -26,18 +26,26 @@ extension EventLog {
     try await store.write { [clock] database in
       let id = shared.event.repositoryID
       let known = try Self.repository(id, database)
+      let age = max(0, Int(Grant.nowMilliseconds) - shared.writtenMilliseconds)
+      var lastEventMilliseconds = known?.lastEventMilliseconds ?? 0
       if let known, known.lastNumber >= shared.number {
         let written = try String.fetchOne(
           database, sql: "SELECT event FROM event WHERE repository_id = ? AND number = ?",
           arguments: [id.description, shared.number])
-        let isWritten = written.map { $0 == JSON.text(shared.event) } ?? mayBeRedelivered
+        // A missing row of this age has been swept.
+        let isWritten =
+          written.map { $0 == JSON.text(shared.event) }
+          ?? (mayBeRedelivered || age >= RouterLimits.eventMilliseconds)
         guard !isWritten else { return nil }
         // JetStream has lost this number and those after it, and gives them to other events.
         try database.run(
           "DELETE FROM event WHERE repository_id = ? AND number >= ?", [id.description, shared.number])
+        lastEventMilliseconds =
+          try Int.fetchOne(
+            database, sql: "SELECT MAX(received_ms) FROM event WHERE repository_id = ?",
+            arguments: [id.description]) ?? 0
       }
-      let age = max(0, Int(Grant.nowMilliseconds) - shared.writtenMilliseconds)
-      let draft = shared.draft(lastEventMilliseconds: known?.lastEventMilliseconds ?? 0)
+      let draft = shared.draft(lastEventMilliseconds: lastEventMilliseconds)
       try draft.write(keptMilliseconds: clock.milliseconds() - age, database)
       try Self.save(shared.composed, shared.history, database)
       return draft.repository

@@ -112,10 +112,10 @@ struct ForwardingClient: Sendable {
     let asking = Task { [connections] in
       try await connections.client.execute(request, deadline: .distantFuture)
     }
-    let following = try await homes { homes in
+    let observation = try await homes { homes in
       HomeObservation(homes, id, router.router) { asking.cancel() }
     }
-    defer { following.end() }
+    defer { observation.end() }
     do {
       return try await withTaskCancellationHandler {
         try await asking.value

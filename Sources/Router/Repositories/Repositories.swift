@@ -62,17 +62,31 @@ package final class Repositories: Sendable {
 
   /// Records a delivery that is on disk.
   package func recordDelivery(_ repository: EventLog.Repository, evicted: SessionID?) {
+    record(repository, evicted: evicted) { known in
+      var merged = repository
+      // Two deliveries may come here in another order than they were written in.
+      merged.lastNumber = max(known.lastNumber, repository.lastNumber)
+      merged.lastComposed = max(known.lastComposed, repository.lastComposed)
+      return merged
+    }
+  }
+
+  /// Records a repository as it is on disk, where its numbers may have gone back.
+  func record(_ repository: EventLog.Repository, evicted: SessionID?) {
+    record(repository, evicted: evicted) { _ in repository }
+  }
+
+  private func record(
+    _ repository: EventLog.Repository, evicted: SessionID?,
+    merged: (EventLog.Repository) -> EventLog.Repository
+  ) {
     if let evicted { forget(evicted) }
     let isKnown = entries.withLock { $0[repository.id] != nil }
     let mapping = isKnown ? nil : mappings.read(repository.id).mapping
     entries.withLock { entries in
       var entry = entries[repository.id] ?? Entry(repository: repository, mapping: mapping ?? .standard)
       if entry.repository.name != repository.name { entry.bed = nil }
-      let known = entry.repository
-      entry.repository = repository
-      // Two deliveries may come here in another order than they were written in.
-      entry.repository.lastNumber = max(known.lastNumber, repository.lastNumber)
-      entry.repository.lastComposed = max(known.lastComposed, repository.lastComposed)
+      entry.repository = merged(entry.repository)
       entries[repository.id] = entry
     }
   }

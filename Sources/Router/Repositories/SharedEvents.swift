@@ -133,12 +133,7 @@ package actor SharedEvents: EventKeeper {
       highest[evicted] = nil
       unreadable.remove(evicted)
     }
-    // JetStream had lost this number and those after it.
-    if repositories.repository(repository.id).map({ $0.lastNumber >= event.number }) == true {
-      repositories.forget(repository.id)
-    }
-    repositories.recordDelivery(repository, evicted: event.evicted)
-    repositories.recordComposed(repository.id, number: event.number)
+    repositories.record(repository, evicted: event.evicted)
     // A log that was restored from an older copy is read again, and not played again.
     let age = Int(Grant.nowMilliseconds) - event.writtenMilliseconds
     guard isCurrent, age < RouterLimits.sharedEventHeardMilliseconds, let music = event.composed.music else {
@@ -147,7 +142,7 @@ package actor SharedEvents: EventKeeper {
     bus.publish(music, on: .musicGenerated)
   }
 
-  /// No event is skipped: later ones wait.
+  /// Repeats what fails; later events wait.
   private func retryUntilDone(_ work: () async throws -> Void) async {
     while !Task.isCancelled {
       do { return try await work() } catch {

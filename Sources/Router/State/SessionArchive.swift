@@ -36,7 +36,7 @@ package actor SessionArchive {
   var sessionsOfAnswers: [Int: SessionID] = [:]
   /// Counts down: answers of other Routers are older than all of this Router's.
   var lastAdoptedAnswer = 0
-  /// Revisions of rows whose record write may still arrive.
+  /// Revisions of rows to erase after the session's next record: rows of a write that may still arrive, and undecodable ones.
   var orphanedRows: [SessionID: [UInt64]] = [:]
   /// Revisions of rows that no record lists.
   var garbage: [UInt64] = []

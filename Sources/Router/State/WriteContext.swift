@@ -1,6 +1,6 @@
 import WireProtocol
 
-/// In-memory context of a write: the sessions, undo states and waiting commands.
+/// In-memory context of a write: the sessions, undo states and waiting callers.
 struct WriteContext {
   /// A caller that waits for a write.
   enum Waiter {

@@ -38,7 +38,8 @@ package enum SegmentListing: Equatable {
       case .web(let checked)? = try? MediaSource(address)
     else {
       throw ErrorReport(
-        .sourceForbidden, "the playlist contains a URL that is not http or https", hint: hint, stage: .resolve
+        .sourceForbidden, "the playlist contains an address that is not a valid http or https URL",
+        hint: hint, stage: .resolve
       )
     }
     return checked
