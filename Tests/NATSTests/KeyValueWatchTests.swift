@@ -41,6 +41,16 @@ import Testing
     }
   }
 
+  @Test func `is current after what a consumer had sent before it answered`() async throws {
+    try await watching { state in
+      state.values = [5: "5"]
+      state.copies = [5]
+      state.sendsBeforeAnswer = true
+    } _: { _, told in
+      #expect(await told.values(2) == [entry(5, "5"), .current])
+    }
+  }
+
   @Test func `tells nothing twice where a copy begins with what it has told`() async throws {
     try await watching { state in
       state.values = [5: "5"]

@@ -12,6 +12,8 @@ final class LaggingServer: Sendable {
     var created = "2026-01-01T00:00:00Z"
     /// How far each consumer's copy has come; the last is that of all that follow.
     var copies = [0]
+    /// Whether a consumer has sent its messages before it answers, though they arrive later.
+    var sendsBeforeAnswer = false
     /// Whether there is somebody to make consumers.
     var makesConsumers = true
     /// Where each consumer was to begin; 0 with the last value of each key.
@@ -124,7 +126,7 @@ final class LaggingServer: Sendable {
     let wanted = Int(field("opt_start_seq", of: question).filter(\.isNumber)) ?? 0
     // A value follows the name in quotes.
     let inbox = String(field("deliver_subject", of: question).filter { $0 != "\"" && $0 != "}" })
-    let (first, sequences) = state.withLock { state in
+    let (sequences, sent) = state.withLock { state in
       let copy = state.copies.count > 1 ? state.copies.removeFirst() : state.copies[0]
       state.beginnings.append(wanted)
       state.givenCount = 0
@@ -132,9 +134,10 @@ final class LaggingServer: Sendable {
       let there = state.values.keys.filter { $0 <= copy }.sorted()
       // As a server does it: beyond what its copy has it begins with the next.
       let first = wanted == 0 ? (there.last ?? 1) : min(wanted, (there.last ?? 0) + 1)
-      return (first, there.filter { $0 >= first })
+      let sequences = there.filter { $0 >= first }
+      return (sequences, state.sendsBeforeAnswer ? sequences.count : 0)
     }
-    answer(#"{"delivered":{"stream_seq":\#(first - 1)},"num_pending":\#(sequences.count)}"#)
+    answer(#"{"delivered":{"consumer_seq":\#(sent)},"num_pending":\#(sequences.count - sent)}"#)
     for (index, sequence) in sequences.enumerated() { give(sequence, pending: sequences.count - 1 - index) }
   }
 }

@@ -67,12 +67,14 @@ enum JetStreamResponses {
 
   /// A consumer was created.
   struct Consumer: Decodable {
-    struct Place: Decodable {
-      var streamSeq: UInt64
+    struct Delivered: Decodable {
+      var consumerSeq: UInt64
     }
-    /// The last message before the first that it gives.
-    var delivered: Place
+    /// Messages that it has sent before this response, which may arrive after it.
+    var delivered: Delivered
     var numPending: UInt64
+
+    var isEmpty: Bool { numPending == 0 && delivered.consumerSeq == 0 }
   }
 
   static func decode<Answer: Decodable>(

@@ -131,7 +131,7 @@ final class KeyValueWatcher {
       consumer?.progressedAt = .now()
       // The stream may be another one of the same name.
       if streamSequence > 0 { identify() }
-      if response.numPending == 0, consumer?.receivedCount == 0 { becameCurrent() }
+      if response.isEmpty { becameCurrent() }
     }
   }
 
