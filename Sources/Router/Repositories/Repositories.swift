@@ -92,7 +92,7 @@ package final class Repositories: Sendable {
   }
 
   /// Forgets what is known of a repository.
-  func forget(_ id: SessionID) {
+  private func forget(_ id: SessionID) {
     entries.withLock { $0[id] = nil }
     mappings.forget(id)
   }
