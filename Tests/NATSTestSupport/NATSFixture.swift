@@ -11,8 +11,10 @@ package final class NATSFixture: Sendable {
 
   package let log = Logger(label: "nats.tests") { _ in SwiftLogNoOpLogHandler() }
 
-  package func server(_ configuration: String = "", jetStream: Bool = false) throws -> NATSServerProcess {
-    let server = try NATSServerProcess(configuration, jetStream: jetStream)
+  package func server(
+    _ configuration: String = "", jetStream: Bool = false, fromDebian: Bool = true
+  ) throws -> NATSServerProcess {
+    let server = try NATSServerProcess(configuration, jetStream: jetStream, fromDebian: fromDebian)
     servers.add(server)
     return server
   }
@@ -21,7 +23,8 @@ package final class NATSFixture: Sendable {
   package func cluster() throws -> [NATSServerProcess] {
     let ports = try (0..<3).map { _ in try NATSServerProcess.freePort() }
     return try ports.indices.map { node in
-      let server = try NATSServerProcess(jetStream: true, node: node, clusterPorts: ports)
+      let server = try NATSServerProcess(
+        jetStream: true, node: node, clusterPorts: ports, fromDebian: false)
       servers.add(server)
       return server
     }

@@ -11,6 +11,7 @@ package final class NATSServerProcess: Sendable {
   package let clusterPort: Int
   package let folder: String
   private let configuration: String
+  private let program: String
   private let process = Mutex<pid_t?>(nil)
 
   package var url: String { "nats://127.0.0.1:\(port)" }
@@ -18,10 +19,12 @@ package final class NATSServerProcess: Sendable {
   /// - Parameters:
   ///   - configuration: lines of the server's configuration, without port and store.
   ///   - clusterPorts: of all nodes, this one's too, at `node`.
+  ///   - fromDebian: whether Debian's program is started, or PyPI's, which keeps replicas consistent.
   package init(
     _ configuration: String = "", jetStream: Bool = false, node: Int? = nil, clusterPorts: [Int] = [],
-    run: Bool = true
+    fromDebian: Bool = true, run: Bool = true
   ) throws {
+    program = fromDebian ? Self.debianExecutable : Self.pypiExecutable
     port = try Self.freePort()
     folder = NSTemporaryDirectory() + "antiphon-nats-\(UUID().uuidString)"
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
@@ -42,7 +45,6 @@ package final class NATSServerProcess: Sendable {
   package func start() throws {
     let path = folder + "/server.conf"
     try configuration.write(toFile: path, atomically: true, encoding: .utf8)
-    let program = clusterPort == 0 ? Self.executable : Self.clusterExecutable
     let process = try Self.spawn(program, ["-c", path, "-l", folder + "/log"])
     self.process.withLock { $0 = process }
   }
@@ -68,7 +70,7 @@ package final class NATSServerProcess: Sendable {
   }
 
   /// Debian's, from PATH or unpacked by deploy/test.
-  private static let executable: String = {
+  private static let debianExecutable: String = {
     let folders =
       (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").map(String.init)
       + ["/usr/sbin", FileManager.default.currentDirectoryPath + "/.build/tools/usr/sbin"]
@@ -76,8 +78,8 @@ package final class NATSServerProcess: Sendable {
       ?? "nats-server"
   }()
 
-  /// PyPI's, from the end-to-end tests' Python: it keeps replicas consistent. Debian 12's does not.
-  private static let clusterExecutable = FileManager.default.currentDirectoryPath + "/.venv/bin/nats-server"
+  /// PyPI's, from the end-to-end tests' Python.
+  private static let pypiExecutable = FileManager.default.currentDirectoryPath + "/.venv/bin/nats-server"
 
   struct SpawnError: Error {
     var program: String

@@ -98,8 +98,7 @@ private struct Member {
       try await bucket.destroy()
       var settings = KeyValueBucket.Settings()
       settings.history = RouterLimits.maximumEventsPerRepository
-      try await bucket.create(settings)
-      try await bucket.seedRevisionsFromCreationTime()
+      try await bucket.createIfMissing(settings, startsAtTime: true)
       for case .entry(let entry) in told.values.prefix(events) {
         guard let value = entry.value else { continue }
         let text = String(buffer: value)

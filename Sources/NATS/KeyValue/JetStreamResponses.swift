@@ -113,6 +113,8 @@ enum JetStreamRequests {
     var maxAge: Int64
     var maxBytes: Int
     var storage: String
+    /// Of the first message; nil is 1.
+    var firstSeq: UInt64?
     var maxMsgsPerSubject = 1
     var discard = "new"
     var allowDirect = true

@@ -1,5 +1,11 @@
 import NIOCore
 
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
 /// The value of a key, or its deletion.
 public struct KeyValueEntry: Sendable, Equatable {
   public let key: String
@@ -67,6 +73,10 @@ public struct KeyValueBucket: Sendable {
   /// Creates the bucket if it does not exist. An existing one with other settings is an error (`rejected`), and so are several
   /// replicas at a server that does not keep them consistent (`outdatedServer`).
   public func create(_ settings: Settings = Settings()) async throws(KeyValueError) {
+    try await create(settings, firstRevision: nil)
+  }
+
+  private func create(_ settings: Settings, firstRevision: UInt64?) async throws(KeyValueError) {
     if settings.replicas > 1, let version = await client.serverVersion, version < .minimumForReplicas {
       throw .outdatedServer(version.description)
     }
@@ -77,15 +87,21 @@ public struct KeyValueBucket: Sendable {
     request.denyDelete = !settings.allowsErasing
     request.maxMsgsPerSubject = settings.history
     request.discard = settings.discardsOldest ? "old" : "new"
+    request.firstSeq = firstRevision
     let answer = try await ask("$JS.API.STREAM.CREATE.\(stream)", JetStreamRequests.encode(request))
     _ = try JetStreamResponses.decode(JetStreamResponses.Empty.self, answer)
   }
 
   /// Creates the bucket if it does not exist. An existing one keeps its settings, which an operator may have changed.
-  public func createIfMissing(_ settings: Settings) async throws(KeyValueError) {
+  ///
+  /// - Parameter startsAtTime: whether a new bucket's revisions start at the time of its creation, in Unix milliseconds:
+  ///   above those of a lost bucket that it replaces.
+  public func createIfMissing(_ settings: Settings, startsAtTime: Bool = false) async throws(KeyValueError) {
+    let now = UInt64(Date().timeIntervalSince1970 * 1_000)
     do throws(KeyValueError) {
-      try await create(settings)
+      try await create(settings, firstRevision: startsAtTime ? now : nil)
     } catch .rejected(code: Self.otherSettingsCode, _) {}
+    if startsAtTime { try await startRevisionsAtCreationTime() }
   }
 
   /// JetStream's code for a stream of that name with other settings.

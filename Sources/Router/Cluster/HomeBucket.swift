@@ -23,15 +23,14 @@ package struct HomeBucket: Sendable {
     bucket = KeyValueBucket(own: "antiphon-homes", client: client, seconds: RouterLimits.homeAnswerSeconds)
   }
 
-  /// Creates the bucket if it does not exist. Its revisions begin with its creation time, so the epochs of a bucket that
+  /// Creates the bucket if it does not exist. Its revisions start at its creation time, so the epochs of a bucket that
   /// replaces a lost one are above all former epochs, which engines remember.
   ///
   /// - Parameter replicas: as `KeyValueBucket.Settings.replicas`.
   package func open(replicas: Int) async throws(KeyValueError) {
     var settings = KeyValueBucket.Settings()
     settings.replicas = replicas
-    try await bucket.createIfMissing(settings)
-    try await bucket.seedRevisionsFromCreationTime()
+    try await bucket.createIfMissing(settings, startsAtTime: true)
   }
 
   /// - Parameter onEvent: called on the loop with a session, its home and the revision; with nil once all existing homes

@@ -94,8 +94,7 @@ package actor SharedEvents: EventKeeper {
     settings.history = RouterLimits.maximumEventsPerRepository
     settings.maximumByteCount = RouterLimits.sharedEventsByteCount
     settings.discardsOldest = true
-    try await bucket.createIfMissing(settings)
-    try await bucket.seedRevisionsFromCreationTime()
+    try await bucket.createIfMissing(settings, startsAtTime: true)
   }
 
   private func take(_ entry: KeyValueEntry) async {
