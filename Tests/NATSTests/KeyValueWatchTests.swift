@@ -117,4 +117,17 @@ import Testing
       #expect(server.state.withLock { $0.beginnings } == [0])
     }
   }
+
+  @Test func `keeps a consumer that gives first what the leader is read for`() async throws {
+    try await watching { state in
+      state.values = [5: "5"]
+      state.copies = [5]
+      state.createsAtRead = true
+    } _: { server, told in
+      #expect(await eventually { told.values == [entry(5, "5"), .current] })
+      // The next look would replace a consumer that misses messages.
+      try await Task.sleep(for: .seconds(3))
+      #expect(server.state.withLock { $0.beginnings } == [0])
+    }
+  }
 }

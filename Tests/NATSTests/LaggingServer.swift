@@ -14,6 +14,9 @@ final class LaggingServer: Sendable {
     var copies = [0]
     /// Whether a consumer has sent its messages before it answers, though they arrive later.
     var sendsBeforeAnswer = false
+    /// Whether it makes a consumer only when the leader is read, and answers the read after that.
+    var createsAtRead = false
+    var heldCreation: (question: String, reply: String)?
     /// Whether there is somebody to make consumers.
     var makesConsumers = true
     /// Where each consumer was to begin; 0 with the last value of each key.
@@ -43,28 +46,37 @@ final class LaggingServer: Sendable {
           promise: nil)
         return channel.eventLoop.makeCompletedFuture {
           try channel.pipeline.syncOperations.addHandler(Reader(server: self))
+          // On its loop: hundreds of tests may keep a task from running for longer than a client waits for a heartbeat.
+          let beats = channel.eventLoop.scheduleRepeatedTask(
+            initialDelay: .zero, delay: .milliseconds(300)
+          ) { [weak self] _ in self?.beat() }
+          channel.closeFuture.whenComplete { _ in beats.cancel() }
         }
       }
       .bind(host: "127.0.0.1", port: 0).get()
     listener.withLock { $0 = channel }
-    // On its loop: hundreds of tests may keep a task from running for longer than a client waits for a heartbeat.
-    channel.eventLoop.scheduleRepeatedTask(initialDelay: .zero, delay: .milliseconds(300)) {
-      [weak self] task in
-      guard let self, channel.isActive else { return task.cancel() }
-      beat()
-    }
   }
 
   func end() { listener.withLock { $0?.close(promise: nil) } }
 
   /// Writes a value, which the newest consumer's copy gets or does not.
   func write(_ value: String, toCopy: Bool) {
-    let sequence = state.withLock { state in
-      let sequence = state.lastSequence + 1
-      state.values[sequence] = value
-      return sequence
+    onLoop { [self] in
+      let sequence = state.withLock { state in
+        let sequence = state.lastSequence + 1
+        state.values[sequence] = value
+        return sequence
+      }
+      if toCopy { send(sequence) }
     }
-    if toCopy { give(sequence) }
+  }
+
+  /// The newest consumer gives a value.
+  func give(_ sequence: Int) { onLoop { [self] in send(sequence) } }
+
+  /// On the connection's loop no heartbeat comes between what is counted as given and the giving.
+  private func onLoop(_ body: @escaping @Sendable () -> Void) {
+    connection.withLock { $0 }?.eventLoop.execute(body)
   }
 
   /// The newest consumer says that it lives.
@@ -76,8 +88,7 @@ final class LaggingServer: Sendable {
     say("HMSG \(consumer.inbox) \(consumer.subscription) \(count) \(count)\r\n\(headers)\r\n")
   }
 
-  /// The newest consumer gives a value.
-  func give(_ sequence: Int, pending: Int = 0) {
+  private func send(_ sequence: Int, pending: Int = 0) {
     let line = state.withLock { state in
       state.givenCount += 1
       let reply = "$JS.ACK.KV_x.c.1.\(sequence).\(state.givenCount).1700000000.\(pending)"
@@ -101,28 +112,38 @@ final class LaggingServer: Sendable {
   }
 
   private func asked(_ subject: String, _ question: String, reply: String) {
-    // Answers come to the client's inbox, which is its first subscription.
-    func answer(_ json: String) { say("MSG \(reply) 1 \(json.utf8.count)\r\n\(json)\r\n") }
     switch subject {
     case "$JS.API.CONSUMER.CREATE.KV_x":
-      if state.withLock({ $0.makesConsumers }) { created(question, answer) }
+      let isHeld = state.withLock { state in
+        if state.createsAtRead { state.heldCreation = (question, reply) }
+        return state.createsAtRead || !state.makesConsumers
+      }
+      if !isHeld { create(question, reply) }
     case "$JS.API.STREAM.INFO.KV_x":
-      answer(state.withLock { #"{"created":"\#($0.created)","state":{"last_seq":\#($0.lastSequence)}}"# })
+      answer(
+        reply, state.withLock { #"{"created":"\#($0.created)","state":{"last_seq":\#($0.lastSequence)}}"# })
     case "$JS.API.STREAM.MSG.GET.KV_x":
       let wanted = Int(field("seq", of: question).filter(\.isNumber)) ?? 0
       let next = state.withLock { $0.values.filter { $0.key >= wanted }.min { $0.key < $1.key } }
-      guard let next else { return answer(#"{"error":{"code":404,"err_code":10037}}"#) }
+      let held = state.withLock { $0.heldCreation.take() }
+      if let held { create(held.question, held.reply) }
+      guard let next else { return answer(reply, #"{"error":{"code":404,"err_code":10037}}"#) }
       let data = Data(next.value.utf8).base64EncodedString()
-      answer(#"{"message":{"subject":"$KV.x.a","seq":\#(next.key),"data":"\#(data)"}}"#)
+      answer(reply, #"{"message":{"subject":"$KV.x.a","seq":\#(next.key),"data":"\#(data)"}}"#)
     default: break
     }
+  }
+
+  /// Answers come to the client's inbox, which is its first subscription.
+  private func answer(_ reply: String, _ json: String) {
+    say("MSG \(reply) 1 \(json.utf8.count)\r\n\(json)\r\n")
   }
 
   private func field(_ name: String, of question: String) -> String {
     question.range(of: "\"\(name)\":").map { String(question[$0.upperBound...].prefix { $0 != "," }) } ?? ""
   }
 
-  private func created(_ question: String, _ answer: (String) -> Void) {
+  private func create(_ question: String, _ reply: String) {
     let wanted = Int(field("opt_start_seq", of: question).filter(\.isNumber)) ?? 0
     // A value follows the name in quotes.
     let inbox = String(field("deliver_subject", of: question).filter { $0 != "\"" && $0 != "}" })
@@ -137,8 +158,8 @@ final class LaggingServer: Sendable {
       let sequences = there.filter { $0 >= first }
       return (sequences, state.sendsBeforeAnswer ? sequences.count : 0)
     }
-    answer(#"{"delivered":{"consumer_seq":\#(sent)},"num_pending":\#(sequences.count - sent)}"#)
-    for (index, sequence) in sequences.enumerated() { give(sequence, pending: sequences.count - 1 - index) }
+    answer(reply, #"{"delivered":{"consumer_seq":\#(sent)},"num_pending":\#(sequences.count - sent)}"#)
+    for (index, sequence) in sequences.enumerated() { send(sequence, pending: sequences.count - 1 - index) }
   }
 }
 

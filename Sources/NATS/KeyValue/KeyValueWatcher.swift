@@ -234,7 +234,8 @@ final class KeyValueWatcher {
       consumer?.requestInFlight = false
       switch answer {
       case .success(let kept):
-        consumer?.missesMessages = true
+        // The consumer may have delivered it before this response.
+        if kept.message.seq > streamSequence { consumer?.missesMessages = true }
         tell(KeyValueEntry(kept.message, prefix: prefix))
         readFromLeader()
       case .failure(.rejected(code: KeyValueBucket.noMessageFound, _)): becameCurrent()
