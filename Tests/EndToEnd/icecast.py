@@ -1,13 +1,13 @@
 """A real Icecast, and ffmpeg that feeds its mounts."""
 
-import contextlib
 import os
 import shutil
-import socket
 import subprocess
 import time
+from http.client import HTTPException
 from pathlib import Path
 from urllib.parse import quote
+from urllib.request import Request, urlopen
 
 import aiohttp
 from yarl import URL
@@ -16,6 +16,7 @@ from processes import ROOT, free_port
 
 TOOLS = ROOT / ".build" / "tools"
 PASSWORD = "hackme"
+ADMIN = {"Authorization": aiohttp.encode_basic_auth("admin", PASSWORD)}
 START_SECONDS = 10.0
 #: What ffmpeg is told for each kind of stream, and the type that it says it has.
 KINDS = {
@@ -51,17 +52,29 @@ class Icecast:
         self.url = f"http://127.0.0.1:{self.port}"
 
     def start(self) -> None:
+        """Again where it crashes: it does when a connection comes before its statistics have begun."""
+        end = time.monotonic() + START_SECONDS
+        while True:
+            if self._process is None or self._process.poll() is not None:
+                self._run()
+            if self._has_begun_statistics():
+                return
+            assert time.monotonic() < end, f"Icecast does not start: {self._folder}/icecast.log"
+            time.sleep(0.05)
+
+    def _run(self) -> None:
         program = shutil.which("icecast2") or TOOLS / "usr" / "bin" / "icecast2"
         with open(self._folder / "icecast.log", "a") as log:
             self._process = subprocess.Popen(
                 [program, "-c", self._configuration], stdin=subprocess.DEVNULL, stdout=log, stderr=log
             )
-        end = time.monotonic() + START_SECONDS
-        while True:
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=1):
-                return
-            assert self._process.poll() is None and time.monotonic() < end, "Icecast does not start"
-            time.sleep(0.05)
+
+    def _has_begun_statistics(self) -> bool:
+        try:
+            with urlopen(Request(f"{self.url}/admin/stats", headers=ADMIN), timeout=1) as answer:
+                return b"<server_start_iso8601>" in answer.read()
+        except (OSError, HTTPException):
+            return False
 
     def kill(self) -> None:
         """With all who feed it, which end by themselves."""
@@ -98,9 +111,8 @@ class Icecast:
         return (await self._ask(f"listclients?mount=/{mount}")).count("<ID>")
 
     async def _ask(self, path: str) -> str:
-        headers = {"Authorization": aiohttp.encode_basic_auth("admin", PASSWORD)}
         address = URL(f"{self.url}/admin/{path}", encoded=True)
-        async with aiohttp.ClientSession() as http, http.get(address, headers=headers) as answer:
+        async with aiohttp.ClientSession() as http, http.get(address, headers=ADMIN) as answer:
             assert answer.status == 200, await answer.text()
             return await answer.text()
 
