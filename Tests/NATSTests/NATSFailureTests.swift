@@ -138,10 +138,19 @@ import Testing
       }
       let losses = Told<Bool>()
       _ = client.observeServerLosses { losses.add(true) }
+      // The observer is there once what follows it on the loop is answered.
+      try await client.roundTrip()
       nodes[1].end()
       #expect(await losses.values(1) == [true])
       #expect(states.values.count == 1)
       try nodes[1].start()
+      // Where the first one's clients go, they must hear of the third.
+      let back = try await nats.connect(nodes[1].url)
+      let count = told.values.count
+      await eventually {
+        back.publish(bytes("1"), to: "a")
+        return told.values.count > count
+      }
       nodes[0].signal(SIGUSR2)
       #expect(await states.values(3).count == 3)
       #expect(states.values[1] == .disconnected(reason: "the server is about to stop"))
