@@ -174,6 +174,8 @@ package actor SharedEvents: EventKeeper {
   ) async throws -> EventLog.Appended {
     let id = event.repositoryID
     var failure = problem ?? "the write of an event did not get through in time"
+    /// Whether a write of this Router may have succeeded.
+    var mayBeWritten = false
     while !isStopped, ContinuousClock.now < deadline {
       guard isCurrent else {
         try await Task.sleep(for: .milliseconds(RouterLimits.sharedEventRetryMilliseconds))
@@ -201,9 +203,12 @@ package actor SharedEvents: EventKeeper {
       } catch {
         failure = error.description
         if error == .noJetStream || error == .noBucket { try? await makeBucket() }
+        if error.isOutcomeUnknown { mayBeWritten = true }
         if error == .wrongRevision || error.isOutcomeUnknown,
           let found = try? await find(event, until: deadline)
         {
+          // Another Router has written it.
+          guard mayBeWritten else { return .duplicate }
           return .new(found.logged, found.repository(lastEventMilliseconds: 0), evicted: found.evicted)
         }
         try await Task.sleep(
