@@ -12,10 +12,13 @@ from signals import RATE
 RECORDER = """
 registerProcessor('recorder', class extends AudioWorkletProcessor {
   #sound = [[], []];
+  #end = 0;
   process([input]) {
+    // Counted here: Chromium sometimes tells several blocks the frame of the first of them.
+    this.#end = Math.max(this.#end, currentFrame) + 128;
     for (const channel of [0, 1]) this.#sound[channel].push(input[channel]?.slice() ?? new Float32Array(128));
     if (this.#sound[0].length === 16) {
-      this.port.postMessage({ end: currentFrame + 128, sound: this.#sound });
+      this.port.postMessage({ end: this.#end, sound: this.#sound });
       this.#sound = [[], []];
     }
     return true;

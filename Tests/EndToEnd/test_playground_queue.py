@@ -132,9 +132,9 @@ async def test_a_row_is_dragged_with_a_finger(antiphon, media, browser, new_sess
         await touch("touchEnd")
         await expect(tab.page.locator("#queue .drop-mark")).to_have_count(0)
         await expect(tab.page.locator("#queue .row-name").first).to_have_text("Psalm 2")
-        held = [entry["title"] for entry in (await desk.server_queue())["tracks"]]
-        assert held.index("Psalm 1") > 5 and sorted(held) == sorted(names), held
-        await expect(tab.page.locator("#queue .row-name")).to_have_text(held)
+        order = await tab.page.locator("#queue .row-name").all_text_contents()
+        assert order.index("Psalm 1") > 5 and sorted(order) == sorted(names), order
+        await desk.assert_order(*order)
         await tab.send(type="stop")
         await tab.assert_no_errors()
 
