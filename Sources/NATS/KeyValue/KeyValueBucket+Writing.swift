@@ -62,9 +62,10 @@ extension KeyValueBucket {
         filter: subject(filter, allowsWildcards: true), seq: revision.map { $0 + 1 }))
   }
 
-  /// Starts the revisions of a bucket at its creation time where nothing was written and it has not started there itself: an
-  /// operator has created it, or a server before 2.10, which ignores the first sequence. Only then: a server that executes
-  /// two of these purges at once may remove what was written after the first.
+  /// Starts the revisions of a bucket at its creation time where nothing was written and it has not started there itself: it
+  /// has replicas, an operator has created it, or a server before 2.10, which ignores the first sequence. Replicas execute
+  /// purges and writes in one order. A single server that executes two of these purges at once may remove what was written
+  /// after the first.
   func startRevisionsAtCreationTime() async throws(KeyValueError) {
     let answer = try await ask("$JS.API.STREAM.INFO.\(stream)", ByteBuffer())
     let found = try JetStreamResponses.decode(JetStreamResponses.Stream.self, answer)

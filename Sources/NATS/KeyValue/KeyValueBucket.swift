@@ -97,9 +97,11 @@ public struct KeyValueBucket: Sendable {
   /// - Parameter startsAtTime: whether a new bucket's revisions start at the time of its creation, in Unix milliseconds:
   ///   above those of a lost bucket that it replaces.
   public func createIfMissing(_ settings: Settings, startsAtTime: Bool = false) async throws(KeyValueError) {
-    let now = UInt64(Date().timeIntervalSince1970 * 1_000)
+    // Not of replicas: nats-server 2.10 leaves requests unanswered that create a stream with different first sequences at once.
+    let firstRevision =
+      startsAtTime && settings.replicas == 1 ? UInt64(Date().timeIntervalSince1970 * 1_000) : nil
     do throws(KeyValueError) {
-      try await create(settings, firstRevision: startsAtTime ? now : nil)
+      try await create(settings, firstRevision: firstRevision)
     } catch .rejected(code: Self.otherSettingsCode, _) {}
     if startsAtTime { try await startRevisionsAtCreationTime() }
   }
