@@ -71,7 +71,7 @@ import Testing
   @Test func `needs no consumer while nobody makes one`() async throws {
     try await watching { state in
       state.values = [5: "5"]
-      state.makesConsumers = false
+      state.creation = .never
     } _: { server, told in
       #expect(await eventually { told.values == [entry(5, "5"), .current] })
       server.write("6", toCopy: false)
@@ -80,7 +80,7 @@ import Testing
         await eventually { told.values == [entry(5, "5"), .current, entry(6, "6"), entry(7, "7")] })
       server.state.withLock {
         $0.copies = [8]
-        $0.makesConsumers = true
+        $0.creation = .atOnce
       }
       #expect(await eventually { server.state.withLock { $0.beginnings } == [8] })
       server.write("8", toCopy: true)
@@ -122,11 +122,11 @@ import Testing
     try await watching { state in
       state.values = [5: "5"]
       state.copies = [5]
-      state.createsAtRead = true
+      state.creation = .atRead
     } _: { server, told in
       #expect(await eventually { told.values == [entry(5, "5"), .current] })
-      // The next look would replace a consumer that misses messages.
-      try await Task.sleep(for: .seconds(3))
+      // A consumer that misses messages would be replaced before the leader is read a third time.
+      #expect(await eventually(within: 30) { server.state.withLock { $0.readCount } == 3 })
       #expect(server.state.withLock { $0.beginnings } == [0])
     }
   }

@@ -6,6 +6,14 @@ import Synchronization
 /// Speaks as a NATS server with one JetStream bucket `KV_x` whose consumers read from copies that may lag behind: how far,
 /// the test says. A real cluster does this rarely.
 final class LaggingServer: Sendable {
+  /// When it makes a consumer that it is asked for.
+  enum Creation {
+    case atOnce
+    /// When the leader is read next, before it answers that.
+    case atRead
+    case never
+  }
+
   struct State {
     /// The value of each sequence, as the leader has them; the key is always `a`.
     var values: [Int: String] = [:]
@@ -14,11 +22,10 @@ final class LaggingServer: Sendable {
     var copies = [0]
     /// Whether a consumer has sent its messages before it answers, though they arrive later.
     var sendsBeforeAnswer = false
-    /// Whether it makes a consumer only when the leader is read, and answers the read after that.
-    var createsAtRead = false
+    var creation = Creation.atOnce
     var heldCreation: (question: String, reply: String)?
-    /// Whether there is somebody to make consumers.
-    var makesConsumers = true
+    /// How often the leader was read.
+    var readCount = 0
     /// Where each consumer was to begin; 0 with the last value of each key.
     var beginnings: [Int] = []
     /// What the newest consumer has given.
@@ -114,18 +121,22 @@ final class LaggingServer: Sendable {
   private func asked(_ subject: String, _ question: String, reply: String) {
     switch subject {
     case "$JS.API.CONSUMER.CREATE.KV_x":
-      let isHeld = state.withLock { state in
-        if state.createsAtRead { state.heldCreation = (question, reply) }
-        return state.createsAtRead || !state.makesConsumers
+      switch state.withLock({ $0.creation }) {
+      case .atOnce: create(question, reply)
+      case .atRead: state.withLock { $0.heldCreation = (question, reply) }
+      case .never: break
       }
-      if !isHeld { create(question, reply) }
     case "$JS.API.STREAM.INFO.KV_x":
       answer(
         reply, state.withLock { #"{"created":"\#($0.created)","state":{"last_seq":\#($0.lastSequence)}}"# })
     case "$JS.API.STREAM.MSG.GET.KV_x":
       let wanted = Int(field("seq", of: question).filter(\.isNumber)) ?? 0
-      let next = state.withLock { $0.values.filter { $0.key >= wanted }.min { $0.key < $1.key } }
-      let held = state.withLock { $0.heldCreation.take() }
+      let (next, held) = state.withLock { state in
+        state.readCount += 1
+        return (
+          state.values.filter { $0.key >= wanted }.min { $0.key < $1.key }, state.heldCreation.take()
+        )
+      }
       if let held { create(held.question, held.reply) }
       guard let next else { return answer(reply, #"{"error":{"code":404,"err_code":10037}}"#) }
       let data = Data(next.value.utf8).base64EncodedString()

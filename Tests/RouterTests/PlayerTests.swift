@@ -1,7 +1,6 @@
 import Foundation
 import FoundationNetworking
 import RouterCore
-import Synchronization
 import Testing
 
 /// What players and browsers get over HTTP.
@@ -26,6 +25,7 @@ import Testing
       #expect((response as? HTTPURLResponse)?.value(forHTTPHeaderField: "Content-Type") == "audio/ogg")
       let pages = try OggPage.all(in: bytes)
       let audio = Self.audio(of: pages)
+      #expect(audio.count >= 50)
       #expect(Array(audio.prefix(10)) == played)
       let silent = audio.dropFirst(10)
       #expect(silent.allSatisfy { $0 == [0xF8, 0xFF, 0xFE] })
@@ -72,26 +72,33 @@ import Testing
     let task = session.dataTask(with: url)
     task.resume()
     defer { session.invalidateAndCancel() }
-    while true {
+    var bytes: [UInt8] = []
+    for await chunk in collector.chunks {
+      bytes += chunk
       // A page that has come in part is malformed.
-      let bytes = collector.bytes
-      if let pages = try? OggPage.all(in: bytes), audio(of: pages).count >= packets {
-        return (bytes, task.response)
-      }
-      try await Task.sleep(for: .milliseconds(20))
+      if let pages = try? OggPage.all(in: bytes), audio(of: pages).count >= packets { break }
     }
+    return (bytes, task.response)
   }
 
   private static func audio(of pages: [OggPage]) -> [[UInt8]] { pages.dropFirst(2).flatMap(\.packets) }
 }
 
-/// Keeps what a URLSession task has received.
+/// Passes on what a URLSession task receives.
 private final class Collector: NSObject, URLSessionDataDelegate, Sendable {
-  private let received = Mutex<[UInt8]>([])
+  let chunks: AsyncStream<Data>
+  private let continuation: AsyncStream<Data>.Continuation
 
-  var bytes: [UInt8] { received.withLock { $0 } }
+  override init() {
+    (chunks, continuation) = AsyncStream.makeStream()
+    super.init()
+  }
 
   func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
-    received.withLock { $0 += data }
+    continuation.yield(data)
+  }
+
+  func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+    continuation.finish()
   }
 }
